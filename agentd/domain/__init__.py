@@ -1,0 +1,12 @@
+"""The ground: the words of agentd as types. No input or output; imports nothing of ours.
+
+capability.py  the marker of what may be injected into a tool
+clock.py       the only file that reads the time
+errors.py      the tree of errors
+event.py       one row of a session's journal
+ids.py         distinct id types, and how they are made
+run.py         one claim of a task, with its fencing token
+session.py     a conversation
+task.py        the queue's unit, its states and their transitions
+usage.py       tokens and money of one model call
+"""

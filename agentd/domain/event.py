@@ -1,0 +1,51 @@
+"""An event: one row of a session's journal. Appended, never updated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from agentd.domain.ids import RunId, SessionId, TaskId
+
+Json = Mapping[str, Any]
+
+
+class EventKind(StrEnum):
+    USER = "user"  # what was said to the model: a prompt, a message, a reminder
+    ASSISTANT = "assistant"  # one complete reply of the model, its blocks unchanged
+    TOOL_CALL = "tool_call"  # the intent to run one call, written before its effect
+    TOOL_RESULT = "tool_result"  # what came of one call
+    NOTE = "note"  # for people: retries, drains, endings; the model never sees it
+    COMPACTION = "compaction"  # a summary that stands for the events before it
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event before the journal gave it its place."""
+
+    kind: EventKind
+    body: Json
+    task_id: TaskId | None = None
+    run_id: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`seq` counts from 1 within its session, without holes. The shapes of `body`:
+
+    user         {"text": str, "source": "task"|"message"|"resume"|"reminder"}
+    assistant    {"content": [block], "stop_reason": str, "model": str}
+    tool_call    {"call_id": str, "tool": str, "effect": str, "digest": sha256 hex of the arguments}
+    tool_result  {"call_id": str, "tool": str, "content": str or [block], "is_error": bool,
+                  "error_type": str or absent, "data": the typed output or absent}
+    note         {"note": str, ...}
+    """
+
+    session_id: SessionId
+    seq: int
+    kind: EventKind
+    body: Json
+    task_id: TaskId | None
+    run_id: RunId | None
+    created_at: datetime

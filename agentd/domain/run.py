@@ -1,0 +1,18 @@
+"""A run: one claim of a task by a worker."""
+
+from dataclasses import dataclass
+
+from agentd.domain.capability import Capability
+from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Capability):
+    """Who is acting. `token` rises with each claim of the task and stands in every write of the run."""
+
+    id: RunId
+    task_id: TaskId
+    session_id: SessionId
+    daemon_id: DaemonId
+    attempt: int
+    token: int
