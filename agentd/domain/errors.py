@@ -141,7 +141,9 @@ class ToolError(AgentdError):
     error_type: snake_case, stable; callers branch on it, never on the message.
     """
 
-    def __init__(self, error_type: str, message: str, *, next_action_hint: str | None = None) -> None:
+    def __init__(
+        self, error_type: str, message: str, *, next_action_hint: str | None = None
+    ) -> None:
         self.error_type = error_type
         self.next_action_hint = next_action_hint
         super().__init__(message, hint=next_action_hint)

@@ -1,6 +1,7 @@
 """A run: one claim of a task by a worker."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from agentd.domain.capability import Capability
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
@@ -16,3 +17,4 @@ class Run(Capability):
     daemon_id: DaemonId
     attempt: int
     token: int
+    started_at: datetime

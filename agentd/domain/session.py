@@ -9,10 +9,10 @@ from agentd.domain.ids import SessionId
 
 @dataclass(frozen=True, slots=True)
 class Session(Capability):
-    """`last_seq` is the sequence number of its newest event, 0 while it has none."""
+    """`events` counts its journal; `last_event_at` is None while that is empty."""
 
     id: SessionId
     title: str | None
-    last_seq: int
+    events: int
     created_at: datetime
-    updated_at: datetime
+    last_event_at: datetime | None

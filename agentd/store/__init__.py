@@ -1,0 +1,12 @@
+"""The database: one DuckDB file that many processes share.
+
+lease.py       the turnstile: whose turn it is to hold the file
+hub.py         the in-memory DuckDB instance, ATTACH and DETACH, and what its errors mean
+engine.py      the one thread that touches DuckDB
+store.py       `async with store.transaction() as conn`: short transactions, grouped commits
+connection.py  what a transaction offers: fetch, fetch_one, fetch_value, execute, execute_many
+queries.py     reads sql/<table>.sql
+schema.py      runs migrations/NNNN_<what>.sql, in numeric order
+tasks.py, claims.py, endings.py, waits.py   the queue
+sessions.py, events.py, runs.py, model_calls.py, daemons.py   one module per table
+"""

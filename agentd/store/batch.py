@@ -1,0 +1,135 @@
+"""The one DuckDB transaction that a group of short transactions shares. Lives on the engine's thread.
+
+When a statement of one owner fails, that owner alone fails: the batch is rolled back and the
+statements of the others run again. Under the lease nobody else can have written, so they must give
+the same rows; that is checked.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentd.domain.errors import RunLost, StoreError, StoreFailed
+from agentd.domain.run import Run
+from agentd.store.coalesce import mentions, merged, plain_insert_into, units
+from agentd.store.hub import Hub, Row
+
+
+class Owner:
+    """One short transaction of the group. `failure` is what ended it; `run` must still own its task."""
+
+    __slots__ = ("failure", "run")
+
+    def __init__(self) -> None:
+        self.failure: BaseException | None = None
+        self.run: Run | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Statement:
+    """One statement of one owner. `rows` is None until it ran."""
+
+    owner: Owner
+    sql: str
+    parameters: dict[str, Any]
+    rows: list[Row] | None = None
+
+
+Unit = list[Statement]  # more than one only when they are merged inserts
+_TOKENS = "SELECT id, token FROM tasks WHERE id = ANY($ids)"
+
+
+@dataclass(slots=True)
+class Batch:
+    """`ran` is what the transaction holds; `held` are inserts that can wait to be merged."""
+
+    ran: list[Unit] = field(default_factory=list[Unit])
+    held: list[Statement] = field(default_factory=list[Statement])
+    broken: StoreError | None = None
+
+    def run(self, hub: Hub, statements: list[Statement]) -> None:
+        """Run what may still run; a failing statement ends its owner, not the batch."""
+        for statement in statements:
+            if statement.owner.failure is not None:
+                continue
+            if plain_insert_into(statement.sql):
+                self.held.append(statement)
+                continue
+            self._run_held(hub, before=statement.sql)
+            self._run_singly(hub, [statement])
+
+    def forget(self, hub: Hub, owner: Owner) -> None:
+        """Undo what `owner` did and keep the rest."""
+        self.held = [statement for statement in self.held if statement.owner is not owner]
+        kept = ([each for each in unit if each.owner is not owner] for unit in self.ran)
+        self.ran = [unit for unit in kept if unit]
+        self._again(hub)
+
+    def commit(self, hub: Hub, statements: list[Statement]) -> None:
+        """Run the last statements and put everything on disk. Raises StoreError for all owners."""
+        self.run(hub, statements)
+        self._run_held(hub)
+        self._drop_lost_runs(hub)
+        if self.broken is not None:
+            raise self.broken
+        if hub.in_transaction:
+            hub.commit()
+
+    def _run_held(self, hub: Hub, before: str | None = None) -> None:
+        due = self.held
+        if before is not None:
+            due = [each for each in due if mentions(before, plain_insert_into(each.sql) or "")]
+        self.held = [statement for statement in self.held if statement not in due]
+        for unit in units(due):
+            try:
+                self._run_unit(hub, unit)
+            except StoreError:
+                self._again(hub)
+                self._run_singly(hub, unit)
+
+    def _run_unit(self, hub: Hub, unit: Unit) -> None:
+        if not hub.in_transaction:
+            hub.begin()
+        rows = hub.run(*merged(unit))
+        for statement in unit:
+            statement.rows = rows
+        self.ran.append(unit)
+
+    def _run_singly(self, hub: Hub, unit: Unit) -> None:
+        for statement in unit:
+            if statement.owner.failure is not None:
+                continue
+            try:
+                self._run_unit(hub, [statement])
+            except StoreError as error:
+                statement.owner.failure = error
+                self.forget(hub, statement.owner)
+
+    def _again(self, hub: Hub) -> None:
+        """Start over with what is in `ran`; if that fails, nobody of the group is acknowledged."""
+        earlier, self.ran = self.ran, []
+        try:
+            if self.broken is not None:
+                raise self.broken
+            hub.rollback()
+            for unit in earlier:
+                before = unit[0].rows
+                self._run_unit(hub, unit)
+                if plain_insert_into(unit[0].sql) is None and before != unit[0].rows:
+                    raise StoreFailed("a group of writes could not be repeated after a rollback")
+        except StoreError as error:
+            self.broken = error
+            hub.rollback()
+            raise
+
+    def _drop_lost_runs(self, hub: Hub) -> None:
+        """The fencing: what a run wrote counts only while its token is the task's newest."""
+        owners = {statement.owner for unit in self.ran for statement in unit}
+        fenced = [(owner, owner.run) for owner in owners if owner.run is not None]
+        if not fenced or self.broken is not None:
+            return
+        ids = list({run.task_id for _, run in fenced})
+        tokens = {row["id"]: row["token"] for row in hub.run(_TOKENS, {"ids": ids})}
+        for owner, run in fenced:
+            if tokens.get(run.task_id) != run.token:
+                owner.failure = RunLost(run.task_id, run.id)
+                self.forget(hub, owner)

@@ -1,0 +1,209 @@
+"""The DuckDB side: one in-memory instance, into which the shared file is attached for a while.
+
+Used from the engine's thread only. The file is opened by nothing else in this process: POSIX drops
+its lock as soon as any descriptor of it closes.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from agentd.domain.errors import StoreBusy, StoreError, StoreFailed, StoreUnusable
+from agentd.store.filesystem import refuse_network_filesystem
+from agentd.store.lease import Lease
+
+Row = dict[str, Any]
+_BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
+
+
+class Hub:
+    """Holds the file while there is work; `admit` looks at the schema after every attach."""
+
+    def __init__(
+        self, path: Path, *, busy_s: float, admit: Callable[["Hub"], None] = lambda _: None
+    ) -> None:
+        self.path = path
+        self.lease = Lease(path)
+        self.attached_at = 0.0
+        self.in_transaction = False
+        self._busy_s = busy_s
+        self._admit = admit
+        self._db: duckdb.DuckDBPyConnection | None = None
+        self._checked_filesystem = False
+
+    @property
+    def attached(self) -> bool:
+        return self.lease.held
+
+    def attach(self) -> float:
+        """Hold the file. Seconds waited for other processes. Raises StoreBusy, StoreUnusable."""
+        if not self._checked_filesystem:
+            refuse_network_filesystem(self.path)
+            self._checked_filesystem = True
+        waited = self.lease.acquire(self._busy_s)
+        try:
+            self._attach_file()
+            self.attached_at = time.monotonic()
+            self._admit(self)
+        except BaseException:
+            self.reset()
+            raise
+        return waited
+
+    def detach(self) -> None:
+        """Let go of the file; DuckDB checkpoints it on the way."""
+        try:
+            self._execute("USE memory")
+            self._execute("DETACH agentd")
+        except duckdb.Error as error:
+            self.reset()
+            raise translate(error, self.path) from error
+        self.lease.release()
+
+    def begin(self) -> None:
+        if not self.attached:
+            self.attach()
+        self.run("BEGIN TRANSACTION")
+        self.in_transaction = True
+
+    def commit(self) -> None:
+        self.in_transaction = False
+        try:
+            self.run("COMMIT")
+        except StoreError:
+            self.reset()  # what a failed commit leaves behind is not for use
+            raise
+
+    def rollback(self) -> None:
+        if not self.in_transaction:
+            return
+        self.in_transaction = False
+        with contextlib.suppress(StoreError):  # an aborted transaction is rolled back already
+            self.run("ROLLBACK")
+
+    def run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+        """Rows of one statement. Raises StoreError; after a fatal one the instance is new."""
+        try:
+            cursor = self._execute(sql, parameters)
+            if cursor.description is None:
+                return []
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.Error as error:
+            if _is_fatal(error):
+                self.reset()
+            raise translate(error, self.path) from error
+
+    def reset(self) -> None:
+        """Close the instance; the next attach opens a new one. Committed data stay."""
+        self.in_transaction = False
+        if self._db is not None:
+            with contextlib.suppress(duckdb.Error):
+                self._db.close()
+            self._db = None
+        self.lease.release()
+
+    def close(self) -> None:
+        if self.attached:
+            with contextlib.suppress(StoreError):
+                self.detach()
+        self.reset()
+        self.lease.close()
+
+    def _execute(
+        self, sql: str, parameters: Mapping[str, Any] | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        if self._db is None:
+            self._db = duckdb.connect(":memory:", config={"threads": 1})
+            self._db.execute("SET TimeZone = 'UTC'")
+        return self._db.execute(sql, parameters) if parameters else self._db.execute(sql)
+
+    def _attach_file(self) -> None:
+        new = not self.path.exists()
+        quoted = str(self.path).replace("'", "''")
+        give_up = time.monotonic() + self._busy_s
+        while True:
+            try:
+                self._execute(f"ATTACH '{quoted}' AS agentd (BLOCK_SIZE {_BLOCK_SIZE})")
+                self._execute("USE agentd")
+                break
+            except duckdb.Error as error:
+                failure = translate(error, self.path)
+                # Only a stranger (the duckdb shell, an editor) holds the file without our lease.
+                if not isinstance(failure, StoreBusy) or time.monotonic() > give_up:
+                    raise failure from error
+                time.sleep(0.05)
+        if new:
+            os.chmod(self.path, 0o600)  # noqa: PTH101 - Path.chmod is the same; no descriptor opens
+
+
+def _is_fatal(error: duckdb.Error) -> bool:
+    return isinstance(error, duckdb.FatalException) or "has been invalidated" in str(error)
+
+
+_MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
+    # text of the engine, our error, what happened, what to do
+    (
+        "Conflicting lock",
+        StoreBusy,
+        "another program has {path} open",
+        "Close it (the PID is in the message below), then try again.",
+    ),
+    (
+        "not a valid DuckDB database",
+        StoreUnusable,
+        "{path} is not an agentd database",
+        "Move that file away, or name another home with --home.",
+    ),
+    (
+        "newer version of DuckDB",
+        StoreUnusable,
+        "{path} was written by a newer DuckDB",
+        "Install a newer agentd (pip install --upgrade agentd).",
+    ),
+    (
+        "WAL",
+        StoreUnusable,
+        "the write-ahead log of {path} is damaged",
+        "Nothing was changed. Copy {path} and {path}.wal to a safe place, then restore a backup, or "
+        "move the .wal aside to go on without its last, not yet merged writes.",
+    ),
+    (
+        "No space left",
+        StoreFailed,
+        "the disk of {path} is full",
+        "Free some space; what was acknowledged is safe, this write was not stored.",
+    ),
+    (
+        "Read-only file system",
+        StoreUnusable,
+        "{path} is on a read-only file system",
+        "Mount it writable, or name another home with --home.",
+    ),
+    (
+        "Permission denied",
+        StoreUnusable,
+        "this user may not open {path}",
+        "Make the home belong to the user that runs agentd.",
+    ),
+)
+
+
+def translate(error: duckdb.Error, path: Path) -> StoreError:
+    """What an error of the engine means to a person; its own words stay at the end."""
+    words = str(error).strip()
+    for text, kind, message, hint in _MEANINGS:
+        if text in words:
+            said = message.format(path=path)
+            return kind(f"{said}: {words}", hint=hint.format(path=path))
+    if _is_fatal(error):
+        return StoreFailed(
+            f"the database engine failed on {path} and was restarted: {words}",
+            hint="What was acknowledged is safe; whether this last write was stored is unknown.",
+        )
+    return StoreError(f"the database refused a statement: {words}")

@@ -1,0 +1,57 @@
+"""One row for each attempt to get a reply from a model."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agentd.domain.capability import Capability
+from agentd.domain.ids import RunId, SessionId, TaskId
+from agentd.store.connection import Transactor
+from agentd.store.queries import load
+
+_SQL = load("model_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """`outcome` is "ok" or the kind of error; `cost_microusd` None when the price is unknown."""
+
+    id: str
+    session_id: SessionId
+    task_id: TaskId
+    run_id: RunId
+    model: str
+    attempt: int
+    started_at: datetime
+    duration_ms: int
+    outcome: str
+    stop_reason: str | None = None
+    request_id: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_microusd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Totals of a task. `unpriced`: calls whose model has no known price and count as nothing."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_write_tokens: int
+    cache_read_tokens: int
+    cost_microusd: int
+    unpriced: int
+
+
+class ModelCallStore(Capability):
+    def __init__(self, db: Transactor) -> None:
+        self._db = db
+
+    async def of_task(self, task_id: TaskId) -> Spent:
+        async with self._db.transaction() as conn:
+            row = await conn.fetch_one(_SQL["of_task"], task_id=task_id)
+            assert row is not None  # an aggregate always gives a row
+            return Spent(**{name: int(value) for name, value in row.items()})

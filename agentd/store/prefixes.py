@@ -1,0 +1,27 @@
+"""Lets people write the start or the end of an id."""
+
+from agentd.domain.errors import NotFound, Refused
+from agentd.store.connection import Connection
+from agentd.store.queries import Query
+
+_SHORTEST = 4
+
+
+async def one_of(conn: Connection, query: Query, what: str, text: str) -> str:
+    """The one id that is, starts with or ends with `text`. Raises NotFound, Refused."""
+    escaped = text.replace("%", "").replace("_", "") if len(text) >= _SHORTEST else None
+    found = await conn.fetch(
+        query,
+        start=f"{escaped}%" if escaped == text else text,
+        tail=f"%{escaped}" if escaped == text else text,
+    )
+    ids = [row["id"] for row in found]
+    if text in ids:
+        return text
+    if not ids:
+        raise NotFound(what, text, hint=f"`agentd {what} list` shows what there is.")
+    if len(ids) > 1:
+        raise Refused(
+            f"{text!r} fits several {what}s: {', '.join(ids)}", hint="Write more of the id."
+        )
+    return str(ids[0])

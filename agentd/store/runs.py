@@ -1,0 +1,187 @@
+"""The queue as a daemon sees it: claim, end, put back, take over. Each write is fenced by its run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from agentd.domain.capability import Capability
+from agentd.domain.clock import Clock
+from agentd.domain.errors import RunLost
+from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
+from agentd.domain.run import Run
+from agentd.domain.task import Task, TaskState
+from agentd.store import rows
+from agentd.store.connection import Connection, Transactor
+from agentd.store.endings import fail_successors
+from agentd.store.queries import load
+from agentd.store.tasks import refuse_cycles
+
+_SQL = load("runs")
+_TASKS = load("tasks")
+_SESSIONS = load("sessions")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A task that is now this daemon's. `fresh`: its session has no journal yet."""
+
+    task: Task
+    run: Run
+    woken_by: str | None
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a daemon learns from one look at the queue. `next_due`: when it changes by itself."""
+
+    claims: Sequence[Claim] = ()
+    to_cancel: frozenset[TaskId] = frozenset()
+    with_messages: frozenset[SessionId] = frozenset()
+    next_due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ends. `name` is what the run's row says; the rest goes into the task."""
+
+    name: str
+    state: TaskState
+    output: str | None = None
+    error: str | None = None
+    retryable: bool = False
+    waiting_reason: str | None = None
+    wake_at: datetime | None = None
+    wake_on_task: TaskId | None = None
+
+
+class RunStore(Capability):
+    """Works on the store (each call its own transaction) and inside an open transaction alike."""
+
+    def __init__(self, db: Transactor, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    async def glance(self, daemon_id: DaemonId, *, limit: int) -> Glance:
+        """Wake what is due, claim up to `limit` tasks, and see what else happened; all at once."""
+        now = self._clock.now()
+        async with self._db.transaction() as conn:
+            await conn.execute(_SQL["wake_due"], now=now)
+            claims: list[Claim] = []
+            if limit > 0:
+                claims = await self._claim(conn, daemon_id, limit, now)
+            to_cancel = await conn.fetch(_SQL["cancel_requests"], daemon_id=daemon_id)
+            messages = await conn.fetch(_SESSIONS["sessions_with_messages"])
+            due = await conn.fetch_value(_SQL["next_due"], now=now)
+            return Glance(
+                claims,
+                frozenset(TaskId(row["id"]) for row in to_cancel),
+                frozenset(SessionId(row["session_id"]) for row in messages),
+                due,
+            )
+
+    async def end(self, run: Run, ending: Ending) -> None:
+        """Close the run and move its task on. Raises RunLost, and CycleRefused for a wait."""
+        now = self._clock.now()
+        finished = ending.state is not TaskState.WAITING
+        async with self._db.transaction() as conn:
+            conn.fence(run)
+            ended = await conn.fetch(
+                _SQL["end"],
+                id=run.task_id,
+                token=run.token,
+                state=str(ending.state),
+                output=ending.output,
+                error=ending.error,
+                retryable=ending.retryable,
+                waiting_reason=ending.waiting_reason,
+                wake_at=ending.wake_at,
+                wake_on_task=ending.wake_on_task,
+                finished_at=now if finished else None,
+                now=now,
+            )
+            if not ended:
+                raise RunLost(run.task_id, run.id)
+            if ending.wake_on_task is not None:
+                await refuse_cycles(conn, run.task_id)
+            if ending.state in (TaskState.FAILED, TaskState.CANCELLED):
+                how = f"{ending.state}: {ending.error}"
+                await fail_successors(conn, [run.task_id], how, now)
+            await self._record(conn, run, ending.name, ending.error, now)
+            conn.announce()
+
+    async def put_back(self, run: Run) -> None:
+        """Give the task back to the queue unharmed. Raises RunLost."""
+        now = self._clock.now()
+        async with self._db.transaction() as conn:
+            if not await conn.fetch(_SQL["put_back"], id=run.task_id, token=run.token, now=now):
+                raise RunLost(run.task_id, run.id)
+            await self._record(conn, run, "put_back", None, now)
+            conn.announce()
+
+    async def take_over(self, dead: Sequence[DaemonId]) -> Sequence[TaskId]:
+        """Put back what daemons that are no longer there left running; those attempts count."""
+        now = self._clock.now()
+        async with self._db.transaction() as conn:
+            left = await conn.fetch(_SQL["of_daemons"], daemon_ids=list(dead))
+            for row in left:
+                await conn.execute(_SQL["take_over"], id=row["id"], token=row["token"], now=now)
+                run = _run_of(row)
+                await self._record(conn, run, "lost", "the daemon ended", now)
+            if left:
+                conn.announce()
+            return [TaskId(row["id"]) for row in left]
+
+    async def of_task(self, task_id: TaskId) -> Sequence[rows.Row]:
+        """The ended runs of a task, oldest first, as rows."""
+        async with self._db.transaction() as conn:
+            return await conn.fetch(_SQL["of_task"], task_id=task_id)
+
+    async def _claim(
+        self, conn: Connection, daemon_id: DaemonId, limit: int, now: datetime
+    ) -> list[Claim]:
+        claimed = await conn.fetch(_SQL["claim"], daemon_id=daemon_id, limit=limit, now=now)
+        if not claimed:
+            return []
+        found = await conn.fetch(_TASKS["get"], ids=[row["id"] for row in claimed])
+        sessions = [row["session_id"] for row in found]
+        spoken = await conn.fetch(_SQL["sessions_with_events"], ids=sessions)
+        known = {row["session_id"] for row in spoken}
+        return [
+            Claim(rows.task(row), _run_of(row), row["woken_by"], row["session_id"] not in known)
+            for row in found
+        ]
+
+    async def _record(
+        self,
+        conn: Connection,
+        run: Run,
+        ending: str,
+        error: str | None,
+        now: datetime,
+    ) -> None:
+        await conn.execute(
+            _SQL["add"],
+            id=run.id,
+            task_id=run.task_id,
+            session_id=run.session_id,
+            daemon_id=run.daemon_id,
+            attempt=run.attempt,
+            token=run.token,
+            started_at=run.started_at,
+            ended_at=now,
+            ending=ending,
+            error=error,
+        )
+
+
+def _run_of(row: rows.Row) -> Run:
+    return Run(
+        id=RunId(row["run_id"]),
+        task_id=TaskId(row["id"]),
+        session_id=SessionId(row["session_id"]),
+        daemon_id=DaemonId(row["daemon_id"]),
+        attempt=row["attempt"],
+        token=row["token"],
+        started_at=row["started_at"],
+    )

@@ -1,0 +1,106 @@
+-- The queue as a daemon sees it: claim, end, put back. `token` fences every write of a run.
+
+-- query: wake_due
+-- Waiting tasks whose condition holds: the time has come, or the task they wait for has ended.
+UPDATE tasks
+SET state = 'pending',
+    woken_by = CASE WHEN wake_at <= $now THEN 'time' ELSE 'task' END,
+    wake_at = NULL, updated_at = $now
+WHERE state = 'waiting'
+  AND (wake_at <= $now
+       OR (wake_on_task IS NOT NULL
+           AND wake_on_task NOT IN (
+               SELECT id FROM tasks WHERE state IN ('pending', 'running', 'waiting'))));
+
+-- query: claim
+-- The claimable tasks that come first, at most one for each session.
+UPDATE tasks
+SET state = 'running', token = token + 1, attempt = attempt + 1, daemon_id = $daemon_id,
+    run_id = id || '.' || CAST(token + 1 AS TEXT), started_at = $now, updated_at = $now, error = NULL
+WHERE id IN (
+    SELECT c.id FROM (
+        SELECT t.id, t.created_at,
+            CASE t.priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END AS rank,
+            row_number() OVER (
+                PARTITION BY t.session_id
+                ORDER BY CASE t.priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END,
+                    t.created_at, t.id
+            ) AS place
+        FROM tasks t
+        WHERE t.state = 'pending'
+          AND (t.not_before IS NULL OR t.not_before <= $now)
+          AND t.session_id NOT IN (SELECT r.session_id FROM tasks r WHERE r.state = 'running')
+          AND t.id NOT IN (
+              SELECT p.task_id
+              FROM task_predecessors p
+              JOIN tasks me ON me.id = p.task_id
+              JOIN tasks before ON before.id = p.after_id
+              WHERE me.state = 'pending'
+                AND before.state <> 'completed'
+                AND (NOT me.after_any OR before.state IN ('pending', 'running', 'waiting')))
+    ) c
+    WHERE c.place = 1
+    ORDER BY c.rank, c.created_at, c.id
+    LIMIT $limit
+)
+RETURNING id;
+
+-- query: sessions_with_events
+SELECT DISTINCT session_id FROM events WHERE session_id = ANY($ids);
+
+-- query: next_due
+-- When the queue changes by itself next.
+SELECT min(due) AS due FROM (
+    SELECT min(not_before) AS due FROM tasks WHERE state = 'pending' AND not_before > $now
+    UNION ALL
+    SELECT min(wake_at) AS due FROM tasks WHERE state = 'waiting'
+) AS dues;
+
+-- query: cancel_requests
+-- Running tasks of this daemon that somebody wants to end.
+SELECT id FROM tasks
+WHERE state = 'running' AND daemon_id = $daemon_id AND cancel_requested_at IS NOT NULL;
+
+-- query: opened
+-- What woke the task was told to the model.
+UPDATE tasks SET woken_by = NULL, waiting_reason = NULL, wake_on_task = NULL, updated_at = $now
+WHERE id = $id;
+
+-- query: end
+-- No row back: the task is no longer this run's.
+UPDATE tasks
+SET state = $state, output = $output, error = $error, retryable = $retryable,
+    waiting_reason = $waiting_reason, wake_at = $wake_at, wake_on_task = $wake_on_task,
+    cancel_requested_at = NULL, finished_at = $finished_at, updated_at = $now
+WHERE id = $id AND token = $token AND state = 'running'
+RETURNING id;
+
+-- query: put_back
+-- Unharmed: this claim counts as no attempt.
+UPDATE tasks
+SET state = 'pending', attempt = attempt - 1, daemon_id = NULL, run_id = NULL, updated_at = $now
+WHERE id = $id AND token = $token AND state = 'running'
+RETURNING id;
+
+-- query: of_daemons
+-- What daemons that are no longer there left running.
+SELECT id, session_id, run_id, daemon_id, attempt, token, started_at, cancel_requested_at
+FROM tasks WHERE state = 'running' AND daemon_id = ANY($daemon_ids);
+
+-- query: take_over
+-- A new token, so that the run of a daemon that is not dead after all can write nothing.
+UPDATE tasks
+SET state = CASE WHEN cancel_requested_at IS NULL THEN 'pending' ELSE 'cancelled' END,
+    finished_at = CASE WHEN cancel_requested_at IS NULL THEN NULL ELSE $now END,
+    token = token + 1, daemon_id = NULL, run_id = NULL, updated_at = $now
+WHERE id = $id AND token = $token AND state = 'running';
+
+-- query: add
+INSERT INTO runs (
+    id, task_id, session_id, daemon_id, attempt, token, started_at, ended_at, ending, error
+) VALUES (
+    $id, $task_id, $session_id, $daemon_id, $attempt, $token, $started_at, $ended_at, $ending, $error
+);
+
+-- query: of_task
+SELECT * FROM runs WHERE task_id = $task_id ORDER BY started_at, id;
