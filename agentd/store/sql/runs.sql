@@ -16,7 +16,7 @@ WHERE state = 'waiting'
 -- The claimable tasks that come first, at most one for each session.
 UPDATE tasks
 SET state = 'running', token = token + 1, attempt = attempt + 1, daemon_id = $daemon_id,
-    run_id = id || '.' || CAST(token + 1 AS TEXT), started_at = $now, updated_at = $now, error = NULL
+    run_id = id || '.' || CAST(token + 1 AS TEXT), started_at = $now, updated_at = $now
 WHERE id IN (
     SELECT c.id FROM (
         SELECT t.id, t.created_at,

@@ -1,0 +1,158 @@
+"""The agent loop: ask the model, carry out its calls, until a terminal tool ends the task.
+
+Everything that decides what happens next is read from the journal, so that a run that starts after
+a crash goes on exactly where the last one was cut off.
+"""
+
+from dataclasses import dataclass
+
+import anyio
+
+from agentd.agent.asking import Asking
+from agentd.agent.dispatch import Dispatch
+from agentd.agent.endings import (
+    AskAgain,
+    Remind,
+    after_reply,
+    deadline_passed,
+    iterations_used_up,
+)
+from agentd.agent.journal import Journal
+from agentd.agent.opening import Opening
+from agentd.agent.resume import Resume
+from agentd.agent.transcript import messages, tool_calls, unanswered
+from agentd.domain.errors import ModelError
+from agentd.domain.event import Event, EventKind
+from agentd.domain.task import TaskState
+from agentd.models.model import ModelReply, ModelRequest
+from agentd.store.runs import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits of one run, after task and configuration were merged."""
+
+    max_tool_iterations: int
+    max_tokens: int
+    deadline_s: float
+    reminders_most: int
+
+
+class Interrupted(Exception):
+    """The daemon stops: the task goes back into the queue as it is."""
+
+
+@dataclass(slots=True)
+class Loop:
+    """Works one claimed task. `inbox` is set when something was said to its session."""
+
+    journal: Journal
+    opening: Opening
+    asking: Asking
+    dispatch: Dispatch
+    bounds: Bounds
+    system: str
+    tools: list[dict[str, object]]
+    inbox: anyio.Event
+    stopping: anyio.Event
+
+    async def work(self) -> Ending | None:
+        """How the task ends; None when a terminal tool has written that already.
+
+        Raises Interrupted when the daemon stops, RunLost when the task is no longer this run's.
+        """
+        with anyio.move_on_after(self.bounds.deadline_s):
+            try:
+                await self.opening.write()
+                if await self._finish_last_turn():
+                    return None
+                return await self._turns()
+            except ModelError as error:
+                return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
+        return deadline_passed(self.journal.own(), self.bounds.deadline_s)
+
+    async def _turns(self) -> Ending | None:
+        while True:
+            ending = iterations_used_up(self.journal.own(), self.bounds.max_tool_iterations)
+            if ending is not None:
+                return ending
+            await self._take_messages()
+            reply = await self._ask()
+            if tool_calls(reply):
+                if await self._carry_out(reply):
+                    return None
+            else:
+                ending = await self._react()
+                if ending is not None:
+                    return ending
+
+    async def _ask(self) -> Event:
+        self._stop_if_asked()
+        replies = [each for each in self.journal.own() if each.kind is EventKind.ASSISTANT]
+        request = ModelRequest(
+            model=self.asking.model.name.partition(":")[2],
+            system=self.system,
+            tools=self.tools,
+            messages=messages(self.journal.events),
+            max_tokens=self.bounds.max_tokens,
+            turn=len(replies),
+        )
+        asked = await self.asking.ask(request)
+        if asked is None:
+            raise Interrupted
+        body = _assistant_body(asked.reply)
+        event = self.journal.event(EventKind.ASSISTANT, **body)
+        await self.journal.append([event], call=asked.call)
+        return self.journal.events[-1]
+
+    async def _carry_out(self, reply: Event) -> bool:
+        """True when the task has ended."""
+        invalid = reply.body.get("invalid_inputs", {})
+        calls = [self.dispatch.prepare(block, invalid) for block in tool_calls(reply)]
+        ended = await self.dispatch.run(calls)
+        if not ended:
+            self._stop_if_asked()
+        return ended
+
+    async def _finish_last_turn(self) -> bool:
+        """Carry out what an interrupted run left open. True when that has ended the task."""
+        left = unanswered(self.journal.events)
+        if left is None:
+            return False
+        reply, blocks = left
+        invalid = reply.body.get("invalid_inputs", {})
+        calls = [self.dispatch.prepare(block, invalid) for block in blocks]
+        return await self.dispatch.run(await Resume(self.journal, self.dispatch).settle(calls))
+
+    async def _react(self) -> Ending | None:
+        """To a reply without calls: remind, ask again, or end."""
+        decision = after_reply(self.journal.own(), reminders_most=self.bounds.reminders_most)
+        match decision:
+            case Ending():
+                return decision
+            case Remind(text):
+                event = self.journal.event(EventKind.USER, text=text, source="reminder")
+                await self.journal.append([event])
+            case AskAgain():
+                pass
+        return None
+
+    async def _take_messages(self) -> None:
+        if self.inbox.is_set():
+            self.inbox = anyio.Event()
+            await self.opening.deliver()
+
+    def _stop_if_asked(self) -> None:
+        if self.stopping.is_set():
+            raise Interrupted
+
+
+def _assistant_body(reply: ModelReply) -> dict[str, object]:
+    body: dict[str, object] = {
+        "content": [dict(block) for block in reply.content],
+        "stop_reason": reply.stop_reason,
+        "model": reply.model,
+    }
+    if reply.invalid_inputs:
+        body["invalid_inputs"] = dict(reply.invalid_inputs)
+    return body

@@ -1,0 +1,45 @@
+"""How log lines look: for people on a terminal, JSON elsewhere. Secrets never reach a line."""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+# Shapes of keys that are secret wherever they stand.
+_SECRET = re.compile(r"(sk-[A-Za-z0-9_-]{8,}|Bearer\s+[A-Za-z0-9._-]{8,})")
+
+
+def configure_logs(*, level: str, style: str) -> None:
+    """`style`: "pretty", "json", or "auto" (pretty on a terminal). Lines go to standard error."""
+    pretty = style == "pretty" or (style == "auto" and sys.stderr.isatty())
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if pretty
+        else structlog.processors.JSONRenderer(ensure_ascii=False)
+    )
+    tracebacks = [] if pretty else [structlog.processors.format_exc_info]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *tracebacks,
+            _mask_secrets,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _mask_secrets(
+    _logger: object, _method: str, line: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    for name, value in line.items():
+        if isinstance(value, str):
+            line[name] = _SECRET.sub("***", value)
+    return line

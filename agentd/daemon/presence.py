@@ -1,0 +1,58 @@
+"""The lock that says that a daemon lives: the kernel drops it the moment the process dies."""
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from agentd.domain.ids import DaemonId
+
+
+def _lock_path(run_directory: Path, daemon_id: DaemonId) -> Path:
+    return run_directory / f"{daemon_id}.alive"
+
+
+def is_alive(run_directory: Path, daemon_id: DaemonId) -> bool:
+    """Whether that daemon's process still runs, on this machine or in a container beside it."""
+    try:
+        fd = os.open(_lock_path(run_directory, daemon_id), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def forget(run_directory: Path, daemon_id: DaemonId) -> None:
+    """Remove what a dead daemon left in `run/`."""
+    _lock_path(run_directory, daemon_id).unlink(missing_ok=True)
+    (run_directory / f"{daemon_id}.sock").unlink(missing_ok=True)
+
+
+class Presence:
+    """Holds the lock while the daemon runs."""
+
+    def __init__(self, run_directory: Path, daemon_id: DaemonId) -> None:
+        self._path = _lock_path(run_directory, daemon_id)
+        self._fd = -1
+
+    def __enter__(self) -> Self:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._fd = os.open(self._path, flags, 0o600)
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(self._fd, f"{os.getpid()}\n".encode())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._path.unlink(missing_ok=True)
+        os.close(self._fd)

@@ -1,0 +1,134 @@
+"""Looks at the queue, claims what there is room for, and owns the workers."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from agentd.daemon.wake import Wake
+from agentd.daemon.worker import Assignment, Worker
+from agentd.domain.clock import Clock
+from agentd.domain.errors import StoreError, StoreUnusable
+from agentd.domain.ids import DaemonId, TaskId
+from agentd.store.runs import Claim, Glance, RunStore
+
+_log = structlog.get_logger()
+
+
+class Until(StrEnum):
+    """When the supervisor stops by itself."""
+
+    STOPPED = "stopped"  # never: a signal ends it
+    DRAINED = "drained"  # nothing is left that could be worked now
+    ONE = "one"  # one task was worked, or there was none
+
+
+@dataclass(slots=True)
+class Supervisor:
+    daemon_id: DaemonId
+    runs: RunStore
+    worker: Worker
+    wake: Wake
+    clock: Clock
+    stopping: anyio.Event
+    concurrency: int
+    poll_s: float
+    drain_s: float
+    until: Until = Until.STOPPED
+
+    def __post_init__(self) -> None:
+        self._active: dict[TaskId, Assignment] = {}
+        self._attention = anyio.Event()
+        self.worked = 0
+
+    async def run(self) -> None:
+        """Until stopped or, as `until` says, done; then drain. Raises StoreUnusable."""
+        async with anyio.create_task_group() as listeners:
+            listeners.start_soon(self._listen)
+            listeners.start_soon(self._heed_stop)
+            async with anyio.create_task_group() as workers:
+                await self._work_queue(workers)
+                await self._drain()
+            listeners.cancel_scope.cancel()
+
+    async def _work_queue(self, workers: TaskGroup) -> None:
+        while not self.stopping.is_set():
+            self._attention = anyio.Event()
+            glance = await self._look()
+            for claim in glance.claims:
+                self._start(workers, claim)
+            self._pass_on(glance)
+            if self._is_done(glance):
+                return
+            with anyio.move_on_after(self._patience_s(glance.next_due)):
+                await self._attention.wait()
+
+    async def _look(self) -> Glance:
+        limit = self.concurrency - len(self._active)
+        if self.until is Until.ONE:
+            limit = min(limit, 1 - self.worked)
+        try:
+            return await self.runs.glance(self.daemon_id, limit=limit)
+        except StoreUnusable:
+            self.stopping.set()
+            raise
+        except StoreError as error:
+            _log.error("could not look at the queue", error=error.message, hint=error.hint)
+            with anyio.move_on_after(self.poll_s):
+                await self.stopping.wait()
+            return Glance()
+
+    def _start(self, workers: TaskGroup, claim: Claim) -> None:
+        assignment = Assignment(claim, self.stopping)
+        self._active[claim.task.id] = assignment
+        self.worked += 1
+        workers.start_soon(self._work, assignment)
+
+    async def _work(self, assignment: Assignment) -> None:
+        try:
+            await self.worker.work(assignment)
+        finally:
+            del self._active[assignment.claim.task.id]
+            self._attention.set()
+
+    def _pass_on(self, glance: Glance) -> None:
+        for task_id in glance.to_cancel:
+            assignment = self._active.get(task_id)
+            if assignment is not None and not assignment.cancelled:
+                assignment.cancelled = True
+                assignment.scope.cancel()
+        for assignment in self._active.values():
+            if assignment.claim.run.session_id in glance.with_messages:
+                assignment.inbox.set()
+
+    def _is_done(self, glance: Glance) -> bool:
+        if self.until is Until.STOPPED or self._active:
+            return False
+        return not glance.claims or self.until is Until.ONE
+
+    def _patience_s(self, next_due: datetime | None) -> float:
+        """How long nothing can happen that nobody would tell."""
+        if next_due is None:
+            return self.poll_s
+        return min(self.poll_s, max(0.0, (next_due - self.clock.now()).total_seconds()))
+
+    async def _listen(self) -> None:
+        while True:
+            if await self.wake.wait(timeout_s=60.0):
+                self._attention.set()
+
+    async def _heed_stop(self) -> None:
+        await self.stopping.wait()
+        self._attention.set()
+
+    async def _drain(self) -> None:
+        """Let running calls end within `drain_s`; what is left then is cut off and put back."""
+        with anyio.move_on_after(self.drain_s):
+            while self._active:
+                self._attention = anyio.Event()
+                await self._attention.wait()
+        for assignment in self._active.values():
+            assignment.scope.cancel()

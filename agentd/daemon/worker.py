@@ -1,0 +1,99 @@
+"""One claimed task, from its claim to its ending. Whatever happens, the task ends up somewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from agentd.agent.loop import Interrupted, Loop
+from agentd.domain.errors import AgentdError, RunLost, StoreError
+from agentd.domain.task import TaskState
+from agentd.store.runs import Claim, Ending, RunStore
+
+_log = structlog.get_logger()
+_SETTLE_AGAIN_S = 2.0
+
+
+@dataclass(slots=True)
+class Assignment:
+    """A claim being worked, and the ways to reach its worker.
+
+    `cancelled`: a person wants the task to end; else a cancelled `scope` puts it back.
+    """
+
+    claim: Claim
+    stopping: anyio.Event
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    inbox: anyio.Event = field(default_factory=anyio.Event)
+    cancelled: bool = False
+
+
+MakeLoop = Callable[[Assignment], Loop]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """What a worker coroutine needs; each task is worked by one of its own."""
+
+    runs: RunStore
+    make_loop: MakeLoop
+
+    async def work(self, assignment: Assignment) -> None:
+        run = assignment.claim.run
+        with bound_contextvars(task=run.task_id, session=run.session_id, run=run.id):
+            _log.info("run started", attempt=run.attempt)
+            ending: Ending | None = None
+            try:
+                with assignment.scope:
+                    ending = await make_and_work(self.make_loop, assignment)
+                if assignment.scope.cancelled_caught:
+                    await self._settle(assignment, _after_cancel(assignment))
+                elif ending is not None:
+                    await self._settle(assignment, ending)
+                else:
+                    _log.info("run ended by a terminal tool")
+            except Interrupted:
+                await self._settle(assignment, None)
+            except RunLost:
+                _log.warning("run lost: the task is no longer ours")
+
+    async def _settle(self, assignment: Assignment, ending: Ending | None) -> None:
+        """Write how the run ended; None puts the task back. Tried again while the disk refuses."""
+        run = assignment.claim.run
+        while True:
+            try:
+                if ending is None:
+                    await self.runs.put_back(run)
+                    _log.info("task put back")
+                else:
+                    await self.runs.end(run, ending)
+                    _log.info("run ended", ending=ending.name, error=ending.error)
+            except StoreError as error:
+                _log.error("the end of the run could not be stored yet", error=error.message)
+                if assignment.stopping.is_set():
+                    return  # the next daemon finds the task still ours, and us gone
+                await anyio.sleep(_SETTLE_AGAIN_S)
+            else:
+                return
+
+
+async def make_and_work(make_loop: MakeLoop, assignment: Assignment) -> Ending | None:
+    """Run the loop; an error that it did not expect becomes the ending of the task."""
+    try:
+        return await make_loop(assignment).work()
+    except AgentdError as error:
+        _log.error("run failed", error=error.message)
+        return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
+    except (Interrupted, RunLost):
+        raise
+    except Exception as error:
+        _log.exception("run failed unexpectedly")
+        return Ending("failed", TaskState.FAILED, None, f"internal error: {error!r}", True)
+
+
+def _after_cancel(assignment: Assignment) -> Ending | None:
+    if assignment.cancelled:
+        return Ending("cancelled", TaskState.CANCELLED, error="cancelled by a person")
+    return None
