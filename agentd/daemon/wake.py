@@ -43,8 +43,13 @@ def poke(run_directory: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.setblocking(False)
         for name in names:
-            with contextlib.suppress(OSError), _address(run_directory, name) as address:
-                sender.sendto(b"", address)
+            try:
+                with _address(run_directory, name) as address:
+                    sender.sendto(b"", address)
+            except ConnectionRefusedError:
+                (run_directory / name).unlink(missing_ok=True)  # its process is gone
+            except OSError:
+                continue  # full: it will wake anyway
 
 
 class Wake:

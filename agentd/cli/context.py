@@ -1,0 +1,98 @@
+"""What every command shares: the home, its configuration, an opened store."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import click
+
+from agentd.app import open_store
+from agentd.config import Config, load_config
+from agentd.domain.clock import SystemClock
+from agentd.home import find_home, require_home
+from agentd.store.daemons import DaemonStore
+from agentd.store.events import EventStore
+from agentd.store.model_calls import ModelCallStore
+from agentd.store.runs import RunStore
+from agentd.store.sessions import SessionStore
+from agentd.store.store import Store
+from agentd.store.tasks import TaskStore
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The store of a home, and its tables."""
+
+    config: Config
+    store: Store
+
+    @cached_property
+    def clock(self) -> SystemClock:
+        return SystemClock()
+
+    @property
+    def tasks(self) -> TaskStore:
+        return TaskStore(self.store, self.clock)
+
+    @property
+    def sessions(self) -> SessionStore:
+        return SessionStore(self.store, self.clock)
+
+    @property
+    def events(self) -> EventStore:
+        return EventStore(self.store, self.clock)
+
+    @property
+    def runs(self) -> RunStore:
+        return RunStore(self.store, self.clock)
+
+    @property
+    def daemons(self) -> DaemonStore:
+        return DaemonStore(self.store, self.clock)
+
+    @property
+    def model_calls(self) -> ModelCallStore:
+        return ModelCallStore(self.store)
+
+
+@dataclass
+class Context:
+    """Hangs on click's context. `explicit_home` is what --home said."""
+
+    explicit_home: Path | None = None
+
+    @cached_property
+    def home(self) -> Path:
+        """Where the home is or would be; it may not exist yet."""
+        return find_home(self.explicit_home, os.environ, Path.cwd())
+
+    @cached_property
+    def config(self) -> Config:
+        """Raises ConfigError when there is no home, or a setting is wrong."""
+        return load_config(require_home(self.home))
+
+    def run(self, work: Callable[[Opened], Awaitable[T]]) -> T:
+        """What `work` returns, given the opened store."""
+        config = self.config
+
+        async def main() -> T:
+            async with open_store(config) as store:
+                return await work(Opened(config, store))
+
+        return anyio.run(main)
+
+
+pass_context = click.make_pass_decorator(Context, ensure=True)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at the most."
+)
+offset_option = click.option(
+    "--offset", type=click.IntRange(0), default=0, help="How many to pass over first."
+)

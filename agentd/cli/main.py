@@ -1,0 +1,114 @@
+"""The entry point: commands are imported when they are used, errors end as one readable message."""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agentd import __version__
+from agentd.cli.context import Context
+from agentd.domain.errors import AgentdError, ConfigError
+
+# name → where it is written. Nothing of it is imported before it is used.
+_COMMANDS = {
+    "init": "agentd.cli.home:init",
+    "config": "agentd.cli.home:config",
+    "run": "agentd.cli.run:run",
+    "enqueue": "agentd.cli.enqueue:enqueue",
+    "task": "agentd.cli.task:task",
+    "session": "agentd.cli.session:session",
+    "daemon": "agentd.cli.daemon:daemon",
+    "tools": "agentd.cli.tools:tools",
+    "doctor": "agentd.cli.doctor:doctor",
+    "completion": "agentd.cli.completion:completion",
+}
+_HELP = {
+    "init": "Make a home: the folder of one installation.",
+    "config": "Show each setting, its value and where it came from.",
+    "run": "Run the daemon: claim tasks and work them.",
+    "enqueue": "Put a task into the queue.",
+    "task": "Look at tasks and change them.",
+    "session": "Read conversations, and say something to them.",
+    "daemon": "See who works on this home.",
+    "tools": "See the tools, their schemas, and call one.",
+    "doctor": "Check this installation and say what to mend.",
+    "completion": "Print the script that completes commands in your shell.",
+}
+
+
+class Root(click.Group):
+    """Hand-written commands by name; every other group is made from the tools."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from agentd.cli.generated import group_names  # noqa: PLC0415 - only for listings
+
+        return [*_COMMANDS, *(name for name in group_names(ctx) if name not in _COMMANDS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _COMMANDS:
+            module, _, attribute = _COMMANDS[cmd_name].partition(":")
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+            return command
+        from agentd.cli.generated import group  # noqa: PLC0415 - loads every tool
+
+        return group(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from agentd.cli.generated import group_names  # noqa: PLC0415 - only for listings
+
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_HELP.items()))
+        generated = [name for name in group_names(ctx) if name not in _COMMANDS]
+        if generated:
+            with formatter.section("Tools, by group"):
+                formatter.write_dl([(name, f"The tools of group {name}.") for name in generated])
+
+
+@click.command(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The home; else AGENTD_HOME, else .agentd here or above, else the user's data folder.",
+)
+@click.version_option(__version__, prog_name="agentd")
+@click.pass_context
+def root(ctx: click.Context, home: Path | None) -> None:
+    """The agent daemon: put tasks into a durable queue, workers carry them out."""
+    ctx.obj = Context(explicit_home=home)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave the process. 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C."""
+    os.umask(0o077)
+    sys.exit(invoke(arguments))
+
+
+def invoke(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        result: Any = root.main(arguments, prog_name="agentd", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; the interpreter must not complain while it leaves.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except AgentdError as error:
+        show_error(error)
+        return 2 if isinstance(error, ConfigError) else 1
+    return result if isinstance(result, int) else 0
+
+
+def show_error(error: AgentdError) -> None:
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error.message}", err=True)
+    if error.hint:
+        click.echo(error.hint, err=True)

@@ -1,0 +1,105 @@
+"""Tables, JSON and colours. On a pipe: plain text, no colour, nothing that moves."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+_STYLES = {
+    "pending": "cyan",
+    "running": "blue",
+    "waiting": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "cancelled": "magenta",
+}
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def print_json(value: object) -> None:
+    """One JSON document on standard output; times as ISO 8601 in UTC."""
+    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if is_terminal() else None))
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON types."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = (field.name for field in dataclasses.fields(value))
+        return {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, empty: str) -> None:
+    """Aligned columns; with colours and cut to the width of the window on a terminal."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    if not cells:
+        click.echo(empty, err=True)
+    elif is_terminal():
+        _print_rich(columns, cells)
+    else:
+        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+        for row in [list(columns), *cells]:
+            line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+            click.echo(line.rstrip())
+
+
+def print_fields(fields: Sequence[tuple[str, object]]) -> None:
+    """One thing in full: a name and a value for each line, those without a value left out."""
+    shown = [(name, _cell(value)) for name, value in fields if value not in (None, "", (), [])]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, text in shown:
+        indented = text.replace("\n", "\n" + " " * (width + 2))
+        click.echo(f"{click.style(name.ljust(width), bold=True)}  {indented}")
+
+
+def coloured(state: str) -> str:
+    return click.style(state, fg=_STYLES.get(state))
+
+
+def short(identifier: str) -> str:
+    """The end of an id, which tells ids apart; commands take it in place of the whole."""
+    return identifier[-8:] if len(identifier) == 36 else identifier
+
+
+def one_line(text: str, most: int = 80) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _print_rich(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - costs 60 ms that a pipe need not pay
+    from rich.table import Table  # noqa: PLC0415 - same
+    from rich.text import Text  # noqa: PLC0415 - same
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in columns:
+        wide = name in ("title", "prompt", "task", "description", "value")
+        table.add_column(name, no_wrap=not wide, overflow="ellipsis" if not wide else "fold")
+    for row in cells:
+        table.add_row(*(Text(text, style=_STYLES.get(text, "")) for text in row))
+    Console().print(table)

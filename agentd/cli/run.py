@@ -1,0 +1,34 @@
+"""`agentd run`: the daemon."""
+
+import anyio
+import click
+
+from agentd.cli.context import Context, pass_context
+
+
+@click.command()
+@click.option("--drain", is_flag=True, help="Stop when nothing is left to do.")
+@click.option("--once", is_flag=True, help="Work one task, then stop.")
+@click.option("--concurrency", type=click.IntRange(1, 1000), help="Tasks at a time.")
+@click.option("--model", help="The model of tasks that name none, e.g. scripted:demo.")
+@pass_context
+def run(
+    context: Context, *, drain: bool, once: bool, concurrency: int | None, model: str | None
+) -> None:
+    """Run the daemon: claim tasks from the queue and work them.
+
+    SIGTERM or Ctrl-C lets running calls end and puts the rest back; a second one leaves at once.
+    """
+    if drain and once:
+        raise click.UsageError("--drain and --once exclude each other.")
+    # Everything heavy is loaded here: no other command needs the agent.
+    from agentd.app import run_daemon  # noqa: PLC0415 - see above
+    from agentd.config import load_config  # noqa: PLC0415 - see above
+    from agentd.daemon.supervisor import Until  # noqa: PLC0415 - see above
+    from agentd.home import require_home  # noqa: PLC0415 - see above
+
+    overrides = {"daemon.concurrency": concurrency, "agent.model": model}
+    given = {name: value for name, value in overrides.items() if value is not None}
+    config = load_config(require_home(context.home), given)
+    until = Until.ONE if once else Until.DRAINED if drain else Until.STOPPED
+    anyio.run(run_daemon, config, until)

@@ -1,0 +1,53 @@
+"""What every test may ask for: a clock moved by hand, a real store, the tables on it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agentd.domain.ids import DaemonId
+from agentd.store.daemons import DaemonStore
+from agentd.store.events import EventStore
+from agentd.store.runs import RunStore
+from agentd.store.sessions import SessionStore
+from agentd.store.store import Store
+from agentd.store.tasks import TaskStore
+from tests.clock import HandClock
+
+DAEMON = DaemonId("daemon-a")
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with Store(tmp_path / "agentd.duckdb", busy_s=5) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tasks(store: Store, clock: HandClock) -> TaskStore:
+    return TaskStore(store, clock)
+
+
+@pytest.fixture
+def runs(store: Store, clock: HandClock) -> RunStore:
+    return RunStore(store, clock)
+
+
+@pytest.fixture
+def events(store: Store, clock: HandClock) -> EventStore:
+    return EventStore(store, clock)
+
+
+@pytest.fixture
+def sessions(store: Store, clock: HandClock) -> SessionStore:
+    return SessionStore(store, clock)
+
+
+@pytest.fixture
+def daemons(store: Store, clock: HandClock) -> DaemonStore:
+    return DaemonStore(store, clock)

@@ -1,0 +1,154 @@
+"""Short transactions, committed in groups."""
+
+import asyncio
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentd.domain.errors import RunLost, StoreError
+from agentd.domain.task import NewTask
+from agentd.store.runs import RunStore
+from agentd.store.store import Store
+from agentd.store.tasks import TaskStore
+from tests.conftest import DAEMON
+
+INSERT = "INSERT INTO sessions (id, created_at) VALUES ($id, now())"
+
+
+async def ids(store: Store) -> set[str]:
+    async with store.transaction() as conn:
+        return {row["id"] for row in await conn.fetch("SELECT id FROM sessions")}
+
+
+async def test_a_block_that_is_left_is_on_disk(tmp_path: Path) -> None:
+    async with Store(tmp_path / "a.duckdb") as store:
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id="one")
+    async with Store(tmp_path / "a.duckdb") as again:
+        assert await ids(again) == {"one"}
+
+
+async def test_an_exception_rolls_back_its_own_block_and_no_other(store: Store) -> None:
+    async def write(name: str, *, fail: bool) -> None:
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id=name)
+            await conn.fetch("SELECT 1")
+            if fail:
+                raise ValueError(name)
+
+    names = [f"s{number}" for number in range(40)]
+    results = await asyncio.gather(
+        *(write(name, fail=number % 3 == 0) for number, name in enumerate(names)),
+        return_exceptions=True,
+    )
+    assert [isinstance(each, ValueError) for each in results] == [n % 3 == 0 for n in range(40)]
+    assert await ids(store) == {name for number, name in enumerate(names) if number % 3}
+
+
+async def test_a_refused_statement_fails_its_own_block_and_no_other(store: Store) -> None:
+    async def write(name: str) -> None:
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id=name)
+
+    results = await asyncio.gather(
+        *(write(f"s{number % 10}") for number in range(20)), return_exceptions=True
+    )
+    assert [isinstance(each, StoreError) for each in results] == [False] * 10 + [True] * 10
+    assert len(await ids(store)) == 10
+
+
+async def test_a_swallowed_error_does_not_commit_the_rest(store: Store) -> None:
+    with pytest.raises(StoreError):
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id="before")
+            with pytest.raises(StoreError):
+                await conn.fetch("SELECT nonsense FROM nowhere")
+    assert await ids(store) == set()
+
+
+async def test_a_read_sees_what_was_written_before_it_in_the_same_group(store: Store) -> None:
+    seen: list[int] = []
+
+    async def write(number: int) -> None:
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id=f"s{number}")
+            seen.append(await conn.fetch_value("SELECT count(*) FROM sessions"))
+
+    await asyncio.gather(*(write(number) for number in range(20)))
+    assert seen == list(range(1, 21))
+
+
+async def test_cancelling_a_block_rolls_it_back_and_leaves_the_store_usable(store: Store) -> None:
+    async def hang() -> None:
+        async with store.transaction() as conn:
+            await conn.fetch("SELECT 1")
+            await conn.execute(INSERT, id="never")
+            await anyio.sleep_forever()
+
+    with anyio.move_on_after(0.05):
+        await hang()
+    assert await ids(store) == set()
+
+
+async def test_a_block_that_waits_for_the_world_is_ended(tmp_path: Path) -> None:
+    async with Store(tmp_path / "a.duckdb", transaction_s=0.05, busy_s=0) as store:
+        with pytest.raises(StoreError, match="open for too long"):
+            async with store.transaction() as conn:
+                await conn.execute(INSERT, id="never")
+                await anyio.sleep_forever()
+        assert await ids(store) == set()
+
+
+async def test_a_second_transaction_in_the_same_call_is_refused(store: Store) -> None:
+    async with store.transaction():
+        with pytest.raises(StoreError, match="use its connection"):
+            async with store.transaction():
+                pass
+
+
+async def test_a_closed_connection_says_so(store: Store) -> None:
+    async with store.transaction() as conn:
+        pass
+    with pytest.raises(StoreError, match="closed"):
+        await conn.fetch("SELECT 1")
+
+
+async def test_what_a_lost_run_wrote_does_not_count(
+    store: Store, tasks: TaskStore, runs: RunStore
+) -> None:
+    await tasks.enqueue(NewTask("work"))
+    first = (await runs.glance(DAEMON, limit=1)).claims[0].run
+    await runs.take_over([DAEMON])
+
+    async def good() -> None:
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id="good")
+
+    async def fenced() -> None:
+        async with store.transaction() as conn:
+            conn.fence(first)
+            await conn.execute(INSERT, id="zombie")
+
+    results = await asyncio.gather(good(), fenced(), good_too(store), return_exceptions=True)
+    assert isinstance(results[1], RunLost)
+    assert {"good", "good too"} <= await ids(store)
+    assert "zombie" not in await ids(store)
+
+
+async def good_too(store: Store) -> None:
+    async with store.transaction() as conn:
+        await conn.execute(INSERT, id="good too")
+
+
+async def test_it_announces_after_the_commit_and_only_what_asked_for_it(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with Store(tmp_path / "a.duckdb", announce=lambda: heard.append("!")) as store:
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id="quiet")
+        assert heard == []
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id="loud")
+            conn.announce()
+            assert heard == []
+        assert heard == ["!"]
