@@ -1,0 +1,1 @@
+"""The same definitions for different readers: one file for each."""

@@ -1,0 +1,116 @@
+"""The tools of one installation, by unique names. An object, made in the composition root."""
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import structlog
+
+from agentd.domain.errors import ToolDefinitionError
+from agentd.toolkit.adapters.anthropic import to_anthropic
+from agentd.toolkit.adapters.stubs import generate_stubs
+from agentd.toolkit.call import call
+from agentd.toolkit.definition import Tool, needs_of
+from agentd.toolkit.inject import CallContext, Injector
+from agentd.toolkit.result import ToolResult
+
+_log = structlog.get_logger()
+
+
+class ToolRegistry:
+    """`config` is what `available` predicates are asked with."""
+
+    def __init__(self, config: object = None, tools: Iterable[Tool] = ()) -> None:
+        self._config = config
+        self._tools: dict[str, Tool] = {}
+        self._started: list[Tool] = []
+        for each in tools:
+            self.register(each)
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool and its aliases, if it is available. Raises ToolDefinitionError for a taken name."""
+        if tool.available is not None and not tool.available(self._config):
+            return
+        faces = tool.faces()
+        for face in faces:
+            taken = self._tools.get(face.name)
+            if taken is not None:
+                raise ToolDefinitionError(
+                    f"two tools are named {face.name!r}: {taken.place} and {face.place}",
+                    hint="Rename one of them.",
+                )
+        names = [face.name for face in faces]
+        if len(set(names)) < len(names):
+            raise ToolDefinitionError(f"{tool.place} has a name twice: {', '.join(names)}")
+        self._tools |= {face.name: face for face in faces}
+
+    def definitions(self, toolset: str | None = None) -> Sequence[Tool]:
+        """The tools of a toolset, or all, ordered by name: the order is part of what is cached."""
+        return [
+            self._tools[name]
+            for name in sorted(self._tools)
+            if toolset is None or toolset in self._tools[name].toolsets
+        ]
+
+    def find(self, name: str) -> Tool | ToolResult:
+        """The tool of that name, or the result that says that there is none."""
+        found = self._tools.get(name)
+        if found is not None:
+            return found
+        close = difflib.get_close_matches(name, self._tools, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Tools: {', '.join(sorted(self._tools))}"
+        return ToolResult.failure("unknown_tool", f"there is no tool {name!r}", next_action_hint=hint)
+
+    async def dispatch(
+        self, name: str, raw: Any, injector: Injector, context: CallContext
+    ) -> ToolResult:
+        """Look up, validate, call. Never raises; cancellation passes through."""
+        found = self.find(name)
+        return found if isinstance(found, ToolResult) else await call(found, raw, injector, context)
+
+    def to_model_tools(self, toolset: str | None = None) -> list[dict[str, Any]]:
+        """The definitions as the Messages API takes them."""
+        return to_anthropic(self.definitions(toolset))
+
+    def generate_stubs(self, toolset: str | None = None) -> str:
+        """Python source with one function for each tool, for sandboxed code."""
+        return generate_stubs(self.definitions(toolset))
+
+    async def start(self, injector: Injector, context: CallContext) -> None:
+        """Run each tool's `start`. A tool whose start fails is taken out; the others go on."""
+        for each in list(self.definitions()):
+            if each.start is None or each.alias_of is not None:
+                continue
+            try:
+                await _run_hook(each.start, injector, context)
+            except Exception:
+                _log.exception("a tool could not start and is left out", tool=each.name)
+                for face in each.faces():
+                    del self._tools[face.name]
+            else:
+                self._started.append(each)
+
+    async def stop(self, injector: Injector, context: CallContext) -> None:
+        """Run each tool's `stop`, the last started first; all of them, whatever happens."""
+        started = {each.name for each in self._started}
+        only_stop = [
+            each
+            for each in self.definitions()
+            if each.start is None and each.stop is not None and each.alias_of is None
+        ]
+        for each in [*only_stop, *reversed(self._started)]:
+            if each.stop is None or (each.start is not None and each.name not in started):
+                continue
+            try:
+                await _run_hook(each.stop, injector, context)
+            except Exception:
+                _log.exception("a tool could not stop", tool=each.name)
+        self._started.clear()
+
+
+async def _run_hook(hook: Callable[..., Any], injector: Injector, context: CallContext) -> None:
+    async with injector.open(needs_of(hook), context) as arguments:
+        outcome = hook(**arguments)
+        if inspect.isawaitable(outcome):
+            await outcome

@@ -1,0 +1,90 @@
+"""What a call gives, the same for the model, the command line and tests; and the one truncation."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from agentd.toolkit.definition import Tool
+
+Blocks = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """Either `ok`, with content, or an error, with its type. `data`: the typed output as JSON.
+
+    `content`: text, or content blocks (an image). `next_action_hint`: what to try next.
+    """
+
+    ok: bool
+    content: str | Blocks = ""
+    data: Any = None
+    error: str | None = None
+    error_type: str | None = None
+    next_action_hint: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.ok == (self.error is not None) or self.ok == (self.error_type is not None):
+            raise ValueError("a result has an error if and only if it is not ok")
+
+    @property
+    def is_error(self) -> bool:
+        return not self.ok
+
+    @classmethod
+    def success(cls, content: str | Blocks, data: Any = None) -> Self:
+        return cls(ok=True, content=content, data=data)
+
+    @classmethod
+    def failure(
+        cls, error_type: str, error: str, *, next_action_hint: str | None = None
+    ) -> Self:
+        return cls(
+            ok=False, error=error, error_type=error_type, next_action_hint=next_action_hint
+        )
+
+
+def render(tool: Tool, value: Any) -> ToolResult:
+    """What a tool returned, checked against what it says it returns.
+
+    A string is the text. Else the `content` or `message` of the value is the text, and without one
+    its JSON; the value as JSON is the data.
+    """
+    if isinstance(value, ToolResult):
+        return value
+    try:
+        data = tool.output.dump_python(tool.output.validate_python(value), mode="json")
+    except ValidationError as error:
+        return ToolResult.failure(
+            "invalid_output", f"{tool.name} returned something else than it says: {error}"
+        )
+    if isinstance(data, str):
+        return ToolResult.success(data)
+    text = data.get("content", data.get("message")) if isinstance(data, dict) else None
+    if isinstance(text, str | list):
+        return ToolResult.success(text, data)
+    return ToolResult.success(json.dumps(data, ensure_ascii=False, indent=1), data)
+
+
+def model_content(result: ToolResult, *, limit_chars: int) -> str | Blocks:
+    """What the model is told."""
+    if result.is_error:
+        hint = f"\n{result.next_action_hint}" if result.next_action_hint else ""
+        return truncate(f"{result.error_type}: {result.error}{hint}", limit_chars)
+    if isinstance(result.content, str):
+        return truncate(result.content, limit_chars)
+    return result.content
+
+
+def truncate(text: str, limit_chars: int) -> str:
+    """The head of `text` with a notice as its end, when it is longer than `limit_chars`."""
+    if len(text) <= limit_chars:
+        return text
+    missing = len(text) - limit_chars
+    notice = (
+        f"\n[cut: {missing} of {len(text)} characters are missing here. Ask for less at a time: a "
+        f"page (offset, limit), a filter, a narrower path.]"
+    )
+    return text[:limit_chars] + notice

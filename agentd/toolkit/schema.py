@@ -1,0 +1,84 @@
+"""The one way from a pydantic model to JSON Schema that every provider accepts.
+
+A flat object: `type: object` at the root, no union there, `$ref` inlined, no titles, no null
+branches. One schema that the Messages API refuses would fail the whole request.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from agentd.toolkit.definition import Tool
+
+Schema = dict[str, Any]
+_ANY_OBJECT: Schema = {"type": "object"}
+
+
+def input_schema(tool: Tool) -> Schema:
+    """The input of a tool: a flat object with `properties` and `required`."""
+    return normalise(_model_schema(tool.input_model))
+
+
+def output_schema(tool: Tool) -> Schema:
+    """What the tool returns; what is no object stands under `result`."""
+    schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
+    if schema.get("type") == "object":
+        return schema
+    return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+
+
+def normalise(schema: Schema) -> Schema:
+    """Any JSON Schema of an input as a flat object; also for schemas that others wrote."""
+    clean = _clean(schema, schema.get("$defs", {}), ())
+    branches = clean.pop("anyOf", None) or clean.pop("oneOf", None) or clean.pop("allOf", None)
+    properties = dict(clean.get("properties", {}))
+    required = list(clean.get("required", []))
+    for branch in branches or []:
+        properties |= branch.get("properties", {})
+    rest = {key: value for key, value in clean.items() if key not in ("properties", "required")}
+    return {**rest, "type": "object", "properties": properties, "required": required}
+
+
+def _model_schema(model: type[BaseModel]) -> Schema:
+    return TypeAdapter(model).json_schema(mode="validation")
+
+
+def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
+    """`inside`: the definitions being inlined; one that holds itself ends as any object."""
+    if isinstance(node, list):
+        return [_clean(each, definitions, inside) for each in node]
+    if not isinstance(node, dict):
+        return node
+    definitions = {**definitions, **node.get("$defs", {})}
+    if "$ref" in node:
+        name = str(node["$ref"]).rpartition("/")[2]
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        if name in inside or name not in definitions:
+            return {**_ANY_OBJECT, **rest}
+        return {**_clean(definitions[name], definitions, (*inside, name)), **rest}
+    clean: Schema = {}
+    for key, value in node.items():
+        if key == "$defs" or (key == "title" and isinstance(value, str)):
+            continue
+        if key == "properties":
+            clean[key] = {
+                name: _clean(each, definitions, inside) for name, each in value.items()
+            }
+        elif key in ("default", "const", "enum", "examples"):
+            clean[key] = value
+        else:
+            clean[key] = _clean(value, definitions, inside)
+    return _without_null(clean)
+
+
+def _without_null(node: Schema) -> Schema:
+    branches = node.get("anyOf")
+    if not branches:
+        return node
+    real = [branch for branch in branches if branch != {"type": "null"}]
+    if len(real) == len(branches):
+        return node
+    rest = {key: value for key, value in node.items() if key != "anyOf"}
+    if rest.get("default", ...) is None:
+        del rest["default"]
+    return {**real[0], **rest} if len(real) == 1 else {**rest, "anyOf": real}
