@@ -5,6 +5,7 @@ a crash goes on exactly where the last one was cut off.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import anyio
 
@@ -38,13 +39,20 @@ class Bounds:
     reminders_most: int
 
 
+class Strings(Protocol):
+    """How the loop is reached from outside. `inbox`: something was said to its session."""
+
+    inbox: anyio.Event
+    stopping: anyio.Event
+
+
 class Interrupted(Exception):
     """The daemon stops: the task goes back into the queue as it is."""
 
 
 @dataclass(slots=True)
 class Loop:
-    """Works one claimed task. `inbox` is set when something was said to its session."""
+    """Works one claimed task."""
 
     journal: Journal
     opening: Opening
@@ -53,8 +61,7 @@ class Loop:
     bounds: Bounds
     system: str
     tools: list[dict[str, object]]
-    inbox: anyio.Event
-    stopping: anyio.Event
+    strings: Strings
 
     async def work(self) -> Ending | None:
         """How the task ends; None when a terminal tool has written that already.
@@ -138,12 +145,12 @@ class Loop:
         return None
 
     async def _take_messages(self) -> None:
-        if self.inbox.is_set():
-            self.inbox = anyio.Event()
+        if self.strings.inbox.is_set():
+            self.strings.inbox = anyio.Event()
             await self.opening.deliver()
 
     def _stop_if_asked(self) -> None:
-        if self.stopping.is_set():
+        if self.strings.stopping.is_set():
             raise Interrupted
 
 

@@ -1,16 +1,15 @@
 """What every command shares: the home, its configuration, an opened store."""
 
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 import anyio
 import click
 
-from agentd.app import open_store
 from agentd.config import Config, load_config
 from agentd.domain.clock import SystemClock
 from agentd.home import find_home, require_home
@@ -21,8 +20,19 @@ from agentd.store.runs import RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
+from agentd.daemon.wake import poke
 
 T = TypeVar("T")
+
+
+def open_store(config: Config) -> Store:
+    """The database of a home; commits that change the queue wake its daemons."""
+    return Store(
+        config.database_path,
+        busy_s=config.store.busy_seconds,
+        transaction_s=config.store.transaction_seconds,
+        announce=partial(poke, config.run_path),
+    )
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Context:
     """Hangs on click's context. `explicit_home` is what --home said."""
 
     explicit_home: Path | None = None
+    overrides: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @cached_property
     def home(self) -> Path:
@@ -75,7 +86,7 @@ class Context:
     @cached_property
     def config(self) -> Config:
         """Raises ConfigError when there is no home, or a setting is wrong."""
-        return load_config(require_home(self.home))
+        return load_config(require_home(self.home), self.overrides)
 
     def run(self, work: Callable[[Opened], Awaitable[T]]) -> T:
         """What `work` returns, given the opened store."""

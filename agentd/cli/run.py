@@ -1,9 +1,8 @@
 """`agentd run`: the daemon."""
 
-import anyio
 import click
 
-from agentd.cli.context import Context, pass_context
+from agentd.cli.context import Context, Opened, pass_context
 
 
 @click.command()
@@ -22,13 +21,17 @@ def run(
     if drain and once:
         raise click.UsageError("--drain and --once exclude each other.")
     # Everything heavy is loaded here: no other command needs the agent.
-    from agentd.app import run_daemon  # noqa: PLC0415 - see above
-    from agentd.config import load_config  # noqa: PLC0415 - see above
+    from agentd.app import serve  # noqa: PLC0415 - see above
+    from agentd.daemon.logs import configure_logs  # noqa: PLC0415 - see above
     from agentd.daemon.supervisor import Until  # noqa: PLC0415 - see above
-    from agentd.home import require_home  # noqa: PLC0415 - see above
 
     overrides = {"daemon.concurrency": concurrency, "agent.model": model}
-    given = {name: value for name, value in overrides.items() if value is not None}
-    config = load_config(require_home(context.home), given)
+    context.overrides = {name: value for name, value in overrides.items() if value is not None}
+    log = context.config.log
+    configure_logs(level=log.level, style=log.format)
     until = Until.ONE if once else Until.DRAINED if drain else Until.STOPPED
-    anyio.run(run_daemon, config, until)
+
+    async def work(opened: Opened) -> None:
+        await serve(opened.config, opened.store, until)
+
+    context.run(work)

@@ -1,0 +1,175 @@
+"""Claude through the official SDK. Streams, puts the blocks together itself, and retries nothing.
+
+The SDK's own accumulation parses the whole partial JSON of a call again for every piece of it; raw
+events and one parse at the end of a block cost a tenth.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anthropic
+import httpx2
+
+from agentd.domain.errors import ModelError, ModelErrorKind
+from agentd.domain.usage import Usage
+from agentd.models.anthropic_errors import broken_stream, in_stream, translate, unreachable
+from agentd.models.model import ModelReply, ModelRequest
+
+_CONNECT_S = 10.0
+_CACHED = {"type": "ephemeral"}
+_UNCACHEABLE = frozenset({"thinking", "redacted_thinking"})
+_PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_NO_KEY = ModelError(
+    ModelErrorKind.AUTHENTICATION,
+    "there is no key for Anthropic",
+    hint="Set ANTHROPIC_API_KEY for the daemon, or choose another model (agent.model).",
+)
+
+
+class AnthropicModel:
+    """`base_url` None: the public API. `stall_s`: silence that counts as a broken stream."""
+
+    def __init__(
+        self, model: str, *, api_key: str | None, base_url: str | None, stall_s: float
+    ) -> None:
+        self._model = model
+        self._client = None
+        if api_key:
+            self._client = anthropic.AsyncAnthropic(
+                api_key=api_key,
+                base_url=base_url or "https://api.anthropic.com",
+                max_retries=0,
+                timeout=httpx2.Timeout(stall_s, connect=_CONNECT_S),
+            )
+
+    @property
+    def name(self) -> str:
+        return f"anthropic:{self._model}"
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        if self._client is None:
+            raise _NO_KEY
+        try:
+            stream = await self._client.messages.create(
+                model=request.model,
+                max_tokens=request.max_tokens,
+                system=[{"type": "text", "text": request.system, "cache_control": _CACHED}],  # type: ignore[list-item]
+                tools=list(request.tools),  # type: ignore[arg-type]
+                messages=with_cache_mark(request.messages),  # type: ignore[arg-type]
+                stream=True,
+            )
+            async with stream:
+                return await _gather(stream, stream.response.headers.get("request-id"))
+        except anthropic.APIStatusError as error:
+            raise (in_stream(error) if error.status_code == 200 else translate(error)) from error
+        except anthropic.APITimeoutError as error:
+            raise unreachable(error, ModelErrorKind.TIMEOUT) from error
+        except anthropic.APIConnectionError as error:
+            raise unreachable(error, ModelErrorKind.CONNECTION) from error
+        except httpx2.TimeoutException as error:
+            raise unreachable(error, ModelErrorKind.TIMEOUT) from error
+        except httpx2.TransportError as error:
+            raise unreachable(error, ModelErrorKind.BROKEN_STREAM) from error
+        except anthropic.AnthropicError as error:
+            raise unreachable(error, ModelErrorKind.INVALID_REQUEST) from error
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+def with_cache_mark(messages: Any) -> list[dict[str, Any]]:
+    """The messages with a cache breakpoint on the last block that may carry one.
+
+    What stands before it is read from the cache by the next turn, whose messages start the same.
+    """
+    marked = [dict(message) for message in messages]
+    for message in reversed(marked):
+        blocks = list(message["content"])
+        for place in range(len(blocks) - 1, -1, -1):
+            if blocks[place]["type"] not in _UNCACHEABLE:
+                blocks[place] = {**blocks[place], "cache_control": _CACHED}
+                message["content"] = blocks
+                return marked
+    return marked
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A reply as it comes in."""
+
+    blocks: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    json: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    invalid: dict[str, str] = field(default_factory=dict[str, str])
+    usage: dict[str, Any] = field(default_factory=dict[str, Any])
+    model: str = ""
+    stop_reason: str | None = None
+    stopped: bool = False
+
+    def take(self, event: Any) -> None:
+        match event.type:
+            case "message_start":
+                self.model = event.message.model
+                self.usage |= event.message.usage.to_dict()
+            case "content_block_start":
+                self.blocks.append(event.content_block.to_dict())
+            case "content_block_delta":
+                self._add(event.index, event.delta)
+            case "content_block_stop":
+                self._close(event.index)
+            case "message_delta":
+                self.stop_reason = event.delta.stop_reason
+                self.usage |= {k: v for k, v in event.usage.to_dict().items() if v is not None}
+            case "message_stop":
+                self.stopped = True
+            case _:
+                pass  # a ping, or something newer that does not concern the reply
+
+    def _add(self, index: int, delta: Any) -> None:
+        block = self.blocks[index]
+        if delta.type == "input_json_delta":
+            self.json.setdefault(index, []).append(delta.partial_json)
+        elif delta.type == "citations_delta":
+            block["citations"] = [*(block.get("citations") or []), delta.citation.to_dict()]
+        elif (name := _PIECES.get(delta.type)) is not None:
+            block[name] = block.get(name, "") + getattr(delta, name)
+
+    def _close(self, index: int) -> None:
+        pieces = self.json.pop(index, None)
+        if pieces is None:
+            return
+        text = "".join(pieces)
+        try:
+            value = json.loads(text) if text else {}
+        except ValueError:
+            value = None
+        if not isinstance(value, Mapping):
+            self.invalid[self.blocks[index]["id"]] = text
+            value = {}
+        self.blocks[index]["input"] = value
+
+
+async def _gather(stream: AsyncIterator[Any], request_id: str | None) -> ModelReply:
+    draft = _Draft()
+    try:
+        async for event in stream:
+            draft.take(event)
+    except (json.JSONDecodeError, IndexError, KeyError) as error:
+        raise broken_stream(f"the stream makes no sense: {error!r}", request_id) from error
+    if not draft.stopped or draft.stop_reason is None:
+        raise broken_stream("the stream ended before the reply did", request_id)
+    return ModelReply(
+        content=draft.blocks,
+        stop_reason=draft.stop_reason,
+        usage=Usage(
+            input_tokens=draft.usage.get("input_tokens") or 0,
+            output_tokens=draft.usage.get("output_tokens") or 0,
+            cache_write_tokens=draft.usage.get("cache_creation_input_tokens") or 0,
+            cache_read_tokens=draft.usage.get("cache_read_input_tokens") or 0,
+        ),
+        model=draft.model,
+        request_id=request_id,
+        invalid_inputs=draft.invalid,
+    )
