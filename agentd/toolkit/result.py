@@ -1,6 +1,7 @@
 """What a call gives, the same for the model, the command line and tests; and the one truncation."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +16,8 @@ Blocks = list[dict[str, Any]]
 class ToolResult:
     """Either `ok`, with content, or an error, with its type. `data`: the typed output as JSON.
 
-    `content`: text, or content blocks (an image). `next_action_hint`: what to try next.
+    `content`: text, or content blocks (an image). `next_action_hint`: what to try next. `next_call`:
+    given the start of `content` that is shown, the literal call that goes on after it.
     """
 
     ok: bool
@@ -24,6 +26,7 @@ class ToolResult:
     error: str | None = None
     error_type: str | None = None
     next_action_hint: str | None = None
+    next_call: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         if self.ok == (self.error is not None) or self.ok == (self.error_type is not None):
@@ -34,8 +37,13 @@ class ToolResult:
         return not self.ok
 
     @classmethod
-    def success(cls, content: str | Blocks, data: Any = None) -> Self:
-        return cls(ok=True, content=content, data=data)
+    def success(
+        cls,
+        content: str | Blocks,
+        data: Any = None,
+        next_call: Callable[[str], str] | None = None,
+    ) -> Self:
+        return cls(ok=True, content=content, data=data, next_call=next_call)
 
     @classmethod
     def failure(
@@ -50,7 +58,8 @@ def render(tool: Tool, value: Any) -> ToolResult:
     """What a tool returned, checked against what it says it returns.
 
     A string is the text. Else the `content` or `message` of the value is the text, and without one
-    its JSON; the value as JSON is the data.
+    its JSON; the value as JSON is the data. A value whose text can be had in parts has a method
+    `next_call`, see ToolResult.
     """
     if isinstance(value, ToolResult):
         return value
@@ -64,7 +73,7 @@ def render(tool: Tool, value: Any) -> ToolResult:
         return ToolResult.success(data)
     text = data.get("content", data.get("message")) if isinstance(data, dict) else None
     if isinstance(text, str | list):
-        return ToolResult.success(text, data)
+        return ToolResult.success(text, data, getattr(value, "next_call", None))
     return ToolResult.success(json.dumps(data, ensure_ascii=False, indent=1), data)
 
 
@@ -74,17 +83,21 @@ def model_content(result: ToolResult, *, limit_chars: int) -> str | Blocks:
         hint = f"\n{result.next_action_hint}" if result.next_action_hint else ""
         return truncate(f"{result.error_type}: {result.error}{hint}", limit_chars)
     if isinstance(result.content, str):
-        return truncate(result.content, limit_chars)
+        return truncate(result.content, limit_chars, result.next_call)
     return result.content
 
 
-def truncate(text: str, limit_chars: int) -> str:
+def truncate(
+    text: str, limit_chars: int, next_call: Callable[[str], str] | None = None
+) -> str:
     """The head of `text` with a notice as its end, when it is longer than `limit_chars`."""
     if len(text) <= limit_chars:
         return text
-    missing = len(text) - limit_chars
-    notice = (
-        f"\n[cut: {missing} of {len(text)} characters are missing here. Ask for less at a time: a "
-        f"page (offset, limit), a filter, a narrower path.]"
-    )
-    return text[:limit_chars] + notice
+    shown = text[:limit_chars]
+    if next_call is not None and "\n" in shown:
+        shown = shown[: shown.rindex("\n") + 1]
+        how = f"Go on with {next_call(shown)}"
+    else:
+        how = "Ask for less at a time: a page (offset, limit), a filter, a narrower path."
+    missing = len(text) - len(shown)
+    return f"{shown}\n[cut: {missing} of {len(text)} characters are missing here. {how}]"

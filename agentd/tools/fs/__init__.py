@@ -1,0 +1,1 @@
+"""Files of the workspace. Nothing outside it is reached: see agentd/sandbox/."""
