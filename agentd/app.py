@@ -36,9 +36,12 @@ from agentd.store.runs import RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
-from agentd.toolkit.discover import discover
+from agentd.toolkit.call import RolledBack, call
+from agentd.toolkit.definition import Effect, Tool
+from agentd.toolkit.discover import load_registry
 from agentd.toolkit.inject import CallContext, Injector, PerCall
 from agentd.toolkit.registry import ToolRegistry
+from agentd.toolkit.result import ToolResult
 
 _log = structlog.get_logger()
 
@@ -50,19 +53,6 @@ class Toolbox:
     registry: ToolRegistry
     injector: Injector
     problems: Sequence[AgentdError]
-
-
-def make_registry(config: Config) -> tuple[ToolRegistry, list[AgentdError]]:
-    """The tools of a home, and what of them could not be loaded."""
-    found = discover(config.tools_path)
-    registry = ToolRegistry(config)
-    problems = list(found.problems)
-    for tool in found.tools:
-        try:
-            registry.register(tool)
-        except AgentdError as error:
-            problems.append(error)
-    return registry, problems
 
 
 def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
@@ -86,11 +76,25 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
 
 def make_toolbox(config: Config, store: Store) -> Toolbox:
     """For whoever calls tools outside a run: the command line."""
-    registry, problems = make_registry(config)
+    registry, problems = load_registry(config, config.tools_path)
     return Toolbox(registry, make_injector(config, store, SystemClock()), problems)
 
 
-@dataclass(slots=True)
+async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
+    """Call a tool for a person, outside any run. Never raises."""
+    if tool.effect is not Effect.TRANSACTIONAL:
+        return await call(tool, raw, toolbox.injector, CallContext(store))
+    try:
+        async with store.transaction() as conn:
+            result = await call(tool, raw, toolbox.injector, CallContext(conn))
+            if result.is_error:
+                raise RolledBack(result)
+    except RolledBack as rolled_back:
+        return rolled_back.result
+    return result
+
+
+@dataclass
 class LoopFactory:
     """Makes the loop of one assignment; models and the tools' schemas are shared by all."""
 

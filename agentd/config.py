@@ -260,7 +260,8 @@ def load_config(home: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     except SettingsError as error:
         raise ConfigError(f"environment: {error}: {error.__cause__}") from error
     config._home = home.resolve()
-    config._sources.update({key: "file" for key in flatten(in_file)} | _outer_sources())
+    from_file = {key: "file" for key, value in flatten(in_file).items() if value != {}}
+    config._sources.update(from_file | _outer_sources())
     _refuse_readable_secrets(path, in_file)
     return config
 

@@ -19,7 +19,7 @@ from agentd.agent.journal import Journal
 from agentd.agent.transcript import Block
 from agentd.domain.event import EventKind, NewEvent
 from agentd.store.store import Store
-from agentd.toolkit.call import invoke, validate
+from agentd.toolkit.call import RolledBack, invoke, validate
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.inject import CallContext, Injector
 from agentd.toolkit.registry import ToolRegistry
@@ -46,14 +46,6 @@ class Call:
     @property
     def terminal(self) -> bool:
         return self.tool is not None and self.tool.terminal and self.refusal is None
-
-
-class _RolledBack(Exception):
-    """A transactional tool gave an error: nothing of it shall stay."""
-
-    def __init__(self, result: ToolResult) -> None:
-        self.result = result
-        super().__init__(result.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +134,11 @@ class Dispatch:
                 conn.fence(self.journal.run)
                 result = await self._invoke(call, CallContext(conn, self.journal.run, call.id))
                 if result.is_error:
-                    raise _RolledBack(result)
+                    raise RolledBack(result)
                 written = await self.journal.write(
                     [self._intent(call), self.result_event(call, result), *also], db=conn
                 )
-        except _RolledBack as rolled_back:
+        except RolledBack as rolled_back:
             await self.answer(call, rolled_back.result)
             return rolled_back.result
         self.journal.committed(written)

@@ -11,6 +11,7 @@ import anyio
 import click
 
 from agentd.config import Config, load_config
+from agentd.daemon.wake import poke
 from agentd.domain.clock import SystemClock
 from agentd.home import find_home, require_home
 from agentd.store.daemons import DaemonStore
@@ -20,7 +21,6 @@ from agentd.store.runs import RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
-from agentd.daemon.wake import poke
 
 T = TypeVar("T")
 
@@ -99,7 +99,22 @@ class Context:
         return anyio.run(main)
 
 
+
+def _set_home(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Context).explicit_home = value
+
+
 pass_context = click.make_pass_decorator(Context, ensure=True)
+# Also after the command's name, where people look for it: agentd init --home X.
+home_option = click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    callback=_set_home,
+    expose_value=False,
+    is_eager=True,
+    help="The home; else AGENTD_HOME, else .agentd here or above, else the user's data folder.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 limit_option = click.option(
     "--limit", type=click.IntRange(1), default=50, show_default=True, help="How many at the most."

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from agentd.cli.context import Context, Opened, json_option, pass_context
+from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
 from agentd.cli.output import print_json
 from agentd.domain.clock import SystemClock
 from agentd.domain.ids import SessionId, TaskId
@@ -29,6 +29,7 @@ from agentd.store.tasks import Enqueued
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds of one run.")
 @click.option("--wait", is_flag=True, help="Follow it to its end; exit 1 unless it is completed.")
 @json_option
+@home_option
 @pass_context
 def enqueue(  # noqa: PLR0913 - one parameter for each option
     context: Context,

@@ -1,4 +1,4 @@
-"""A hand-written noun whose further subcommands come from the tools of the same group."""
+"""A noun: its hand-written commands, and one for each tool of the group of that name."""
 
 import click
 
@@ -14,6 +14,6 @@ class NounGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.commands:
             return self.commands[cmd_name]
-        from agentd.cli.generated import commands  # noqa: PLC0415 - loads every tool
+        from agentd.cli.generated import command_named  # noqa: PLC0415 - loads every tool
 
-        return commands(ctx, self).get(cmd_name)
+        return command_named(ctx, self, cmd_name)

@@ -52,9 +52,12 @@ class Root(click.Group):
             module, _, attribute = _COMMANDS[cmd_name].partition(":")
             command: click.Command = getattr(importlib.import_module(module), attribute)
             return command
-        from agentd.cli.generated import group  # noqa: PLC0415 - loads every tool
+        from agentd.cli.generated import has_group  # noqa: PLC0415 - loads every tool
+        from agentd.cli.groups import NounGroup  # noqa: PLC0415 - same
 
-        return group(ctx, cmd_name)
+        if not has_group(ctx, cmd_name):
+            return None
+        return NounGroup(cmd_name, help=f"The tools of group {cmd_name}.")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from agentd.cli.generated import group_names  # noqa: PLC0415 - only for listings

@@ -2,7 +2,7 @@
 
 import click
 
-from agentd.cli.context import Context, Opened, pass_context
+from agentd.cli.context import Context, Opened, home_option, pass_context
 
 
 @click.command()
@@ -10,6 +10,7 @@ from agentd.cli.context import Context, Opened, pass_context
 @click.option("--once", is_flag=True, help="Work one task, then stop.")
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="Tasks at a time.")
 @click.option("--model", help="The model of tasks that name none, e.g. scripted:demo.")
+@home_option
 @pass_context
 def run(
     context: Context, *, drain: bool, once: bool, concurrency: int | None, model: str | None

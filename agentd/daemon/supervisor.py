@@ -26,7 +26,7 @@ class Until(StrEnum):
     ONE = "one"  # one task was worked, or there was none
 
 
-@dataclass(slots=True)
+@dataclass
 class Supervisor:
     daemon_id: DaemonId
     runs: RunStore

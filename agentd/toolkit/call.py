@@ -22,6 +22,14 @@ from agentd.toolkit.result import ToolResult, render
 _log = structlog.get_logger()
 
 
+class RolledBack(Exception):
+    """Raised around a transactional call that gave an error, so that nothing of it stays."""
+
+    def __init__(self, result: ToolResult) -> None:
+        self.result = result
+        super().__init__(result.error)
+
+
 async def call(tool: Tool, raw: Any, injector: Injector, context: CallContext) -> ToolResult:
     """Validate `raw` (an object, or JSON text of one) and call. Never raises."""
     checked = validate(tool, raw)

@@ -10,11 +10,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-import agentd.tools
 from agentd.domain.errors import AgentdError, ToolDefinitionError
 from agentd.toolkit.definition import Tool, tool_of
+from agentd.toolkit.registry import ToolRegistry
 
 ENTRY_POINTS = "agentd.tools"
+_PACKAGE = "agentd.tools"  # by name: the tools stand above what finds them
 
 
 @dataclass(slots=True)
@@ -28,7 +29,8 @@ class Discovered:
 def discover(home_tools: Path | None = None) -> Discovered:
     """All tools, those of the package first. A foreign file that is broken stops nothing else."""
     found = Discovered()
-    for info in pkgutil.walk_packages(agentd.tools.__path__, "agentd.tools."):
+    package = importlib.import_module(_PACKAGE)
+    for info in pkgutil.walk_packages(package.__path__, f"{_PACKAGE}."):
         found.tools += tools_of(importlib.import_module(info.name))
     for point in entry_points(group=ENTRY_POINTS):
         _load(found, f"entry point {point.name} ({point.value})", point.load)
@@ -36,6 +38,21 @@ def discover(home_tools: Path | None = None) -> Discovered:
     for file in files:
         _load(found, str(file), lambda file=file: _import_file(file))
     return found
+
+
+def load_registry(
+    config: object, home_tools: Path | None = None
+) -> tuple[ToolRegistry, list[AgentdError]]:
+    """The tools that are available with `config`, and what of them could not be loaded."""
+    found = discover(home_tools)
+    registry = ToolRegistry(config)
+    problems = list(found.problems)
+    for each in found.tools:
+        try:
+            registry.register(each)
+        except AgentdError as error:
+            problems.append(error)
+    return registry, problems
 
 
 def tools_of(module: ModuleType) -> Iterator[Tool]:

@@ -1,0 +1,140 @@
+"""`agentd doctor`: what works here, and what to do about the rest."""
+
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
+from agentd.cli.output import print_json
+from agentd.config import Config
+from agentd.daemon.presence import is_alive
+from agentd.domain.errors import AgentdError
+from agentd.models.scripted import read_script
+from agentd.sandbox.workspace import Workspace
+from agentd.toolkit.discover import load_registry
+
+_DISK_LEAST_BYTES = 200 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`ok` None: it works, but somebody should know."""
+
+    check: str
+    ok: bool | None
+    text: str
+    hint: str | None = None
+
+
+Check = Callable[[Context], Finding]
+
+
+@click.command()
+@home_option
+@json_option
+@pass_context
+def doctor(context: Context, *, as_json: bool) -> int:
+    """Check this installation and say what to mend; exit 1 when something is broken."""
+    findings = list(_findings(context))
+    if as_json:
+        print_json(findings)
+    else:
+        for each in findings:
+            mark = {True: ("✓", "green"), False: ("✗", "red"), None: ("!", "yellow")}[each.ok]
+            click.echo(f"{click.style(mark[0], fg=mark[1])} {each.check}: {each.text}")
+            if each.hint and not each.ok:
+                click.echo(f"  {each.hint}")
+    return 1 if any(each.ok is False for each in findings) else 0
+
+
+def _findings(context: Context) -> Iterator[Finding]:
+    for name, check in _CHECKS.items():
+        try:
+            yield check(context)
+        except AgentdError as error:
+            yield Finding(name, False, error.message, error.hint)
+            if name in ("home", "configuration"):
+                return  # everything else needs them
+
+
+def _home(context: Context) -> Finding:
+    home = context.config.home
+    if stat.S_IMODE(home.stat().st_mode) & 0o077:
+        hint = f"chmod 700 {home}"
+        return Finding("home", False, f"{home} can be read by other users", hint)
+    return Finding("home", True, str(home))
+
+
+def _configuration(context: Context) -> Finding:
+    count = len(context.config.sources)
+    return Finding("configuration", True, f"{count} settings differ from the defaults")
+
+
+def _database(context: Context) -> Finding:
+    async def work(opened: Opened) -> int:
+        return len(await opened.tasks.list(limit=1000))
+
+    count = context.run(work)
+    size = context.config.database_path.stat().st_size
+    return Finding("database", True, f"opens; {count} tasks, {size / 1e6:.1f} MB")
+
+
+def _disk(context: Context) -> Finding:
+    free = shutil.disk_usage(context.config.home).free
+    text = f"{free / 1e9:.1f} GB free"
+    return Finding("disk", free > _DISK_LEAST_BYTES, text, "Make room: a full disk stops all work.")
+
+
+def _workspace(context: Context) -> Finding:
+    path = context.config.workspace_path
+    count = len(Workspace(path).list("."))
+    return Finding("workspace", True, f"{path}, {count} entries")
+
+
+def _model(context: Context) -> Finding:
+    config: Config = context.config
+    spec = config.agent.model
+    provider, _, name = spec.partition(":")
+    if provider == "scripted":
+        read_script(name)
+        return Finding("model", None, f"{spec} plays a written file", "It is no language model.")
+    if config.models.anthropic.api_key is None:
+        hint = "Set ANTHROPIC_API_KEY for the daemon, or agent.model = scripted:demo to try it."
+        return Finding("model", False, f"there is no key for {spec}", hint)
+    return Finding("model", True, f"{spec}, with a key (whether it is valid was not tried)")
+
+
+def _tools(context: Context) -> Finding:
+    registry, problems = load_registry(context.config, context.config.tools_path)
+    if problems:
+        return Finding("tools", False, "; ".join(each.message for each in problems), problems[0].hint)
+    return Finding("tools", True, f"{len(registry.definitions())} tools")
+
+
+def _daemons(context: Context) -> Finding:
+    run_path: Path = context.config.run_path
+
+    async def work(opened: Opened) -> int:
+        found = await opened.daemons.list(include_stopped=False)
+        return sum(is_alive(run_path, each.id) for each in found)
+
+    alive = context.run(work)
+    if not alive:
+        return Finding("daemon", None, "none works on this home", "Start one: agentd run")
+    return Finding("daemon", True, f"{alive} alive")
+
+
+_CHECKS: dict[str, Check] = {
+    "home": _home,
+    "configuration": _configuration,
+    "disk": _disk,
+    "database": _database,
+    "workspace": _workspace,
+    "model": _model,
+    "tools": _tools,
+    "daemon": _daemons,
+}
