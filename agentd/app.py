@@ -88,7 +88,7 @@ async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> 
         async with store.transaction() as conn:
             result = await call(tool, raw, toolbox.injector, CallContext(conn))
             if result.is_error:
-                raise RolledBack(result)
+                raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
     except RolledBack as rolled_back:
         return rolled_back.result
     return result
@@ -107,7 +107,9 @@ class LoopFactory:
     def __post_init__(self) -> None:
         self._tools = self.toolbox.registry.to_model_tools("worker")
         self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
-        prices = {name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()}
+        prices = {
+            name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()
+        }
         self._price = partial(price_of, overrides=prices)
 
     def __call__(self, assignment: Assignment) -> Loop:

@@ -26,6 +26,7 @@ from pydantic_settings.exceptions import SettingsError
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
+from agentd.domain.jsons import is_object
 
 FILE_NAME = "agentd.toml"
 _PROVIDERS = ("anthropic", "scripted")
@@ -208,6 +209,11 @@ class Config(BaseSettings, Capability):
         _layers.set({"override": init_settings, "environment": env_settings, "borrowed": borrowed})
         return init_settings, env_settings, borrowed, toml
 
+    def settle(self, home: Path, sources: Mapping[str, str]) -> None:
+        """Note whose settings these are and where they came from. Only `load_config` calls this."""
+        self._home = home
+        self._sources.update(sources)
+
     @property
     def home(self) -> Path:
         return self._home
@@ -255,13 +261,12 @@ def load_config(home: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     try:
         config = Config(**_nested(overrides or {}))
     except PydanticError as error:
-        where = {**{key: "file" for key in flatten(in_file)}, **_outer_sources()}
+        where = {**dict.fromkeys(flatten(in_file), "file"), **_outer_sources()}
         raise ConfigError(explain_problems(Config, error, where, path)) from error
     except SettingsError as error:
         raise ConfigError(f"environment: {error}: {error.__cause__}") from error
-    config._home = home.resolve()
-    from_file = {key: "file" for key, value in flatten(in_file).items() if value != {}}
-    config._sources.update(from_file | _outer_sources())
+    from_file = [key for key, value in flatten(in_file).items() if value != {}]
+    config.settle(home.resolve(), dict.fromkeys(from_file, "file") | _outer_sources())
     _refuse_readable_secrets(path, in_file)
     return config
 
@@ -271,7 +276,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and value:
+        if is_object(value) and value:
             flat |= flatten(value, f"{key}.")
         else:
             flat[key] = value

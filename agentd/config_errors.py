@@ -1,4 +1,4 @@
-"""Says what is wrong with a setting: where it stands, which key, what was found, what is expected."""
+"""Says what is wrong with a setting: where it stands, its key, what was found and expected."""
 
 import difflib
 import types

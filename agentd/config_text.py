@@ -10,6 +10,7 @@ from pydantic_core import PydanticUndefined
 
 from agentd.config import Config
 from agentd.config_errors import fields, variable
+from agentd.domain.jsons import is_object
 
 _HEAD = """\
 # The settings of this agentd home. Every key is shown with its default; take away the "# " in front
@@ -66,6 +67,6 @@ def explain(config: Config) -> list[Setting]:
 def _shown(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return "********"
-    if isinstance(value, dict):
+    if is_object(value):
         return {name: price.model_dump() for name, price in value.items()}
     return value

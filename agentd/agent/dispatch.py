@@ -78,7 +78,8 @@ class Dispatch:
         for together, group in groupby(ordinary, key=lambda call: call.effect is Effect.READ):
             if self.stopping.is_set():
                 return False
-            await (self._run_reads(list(group)) if together else self._run_each(list(group)))
+            neighbours = list(group)
+            await (self._run_reads(neighbours) if together else self._run_each(neighbours))
         if self.stopping.is_set():
             return False
         return await self._run_terminals([call for call in calls if call.terminal])
@@ -125,16 +126,14 @@ class Dispatch:
         await self.journal.append([self.result_event(call, result)])
         return result
 
-    async def _run_transactional(
-        self, call: Call, also: Sequence[NewEvent] = ()
-    ) -> ToolResult:
-        """Effect, intent and result in one transaction: after a crash all of it is there, or none."""
+    async def _run_transactional(self, call: Call, also: Sequence[NewEvent] = ()) -> ToolResult:
+        """Effect, intent and result in one transaction: after a crash all is there, or nothing."""
         try:
             async with self.store.transaction() as conn:
                 conn.fence(self.journal.run)
                 result = await self._invoke(call, CallContext(conn, self.journal.run, call.id))
                 if result.is_error:
-                    raise RolledBack(result)
+                    raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
                 written = await self.journal.write(
                     [self._intent(call), self.result_event(call, result), *also], db=conn
                 )

@@ -37,7 +37,9 @@ class AskAgain:
     """Send the conversation back unchanged."""
 
 
-def after_reply(own: Sequence[Event], *, reminders_most: int) -> Ending | Remind | AskAgain:
+def after_reply(  # noqa: PLR0911 - one return for each stop reason
+    own: Sequence[Event], *, reminders_most: int
+) -> Ending | Remind | AskAgain:
     """What to do after a reply without calls. `own`: the events of this task, the reply last."""
     reply = own[-1]
     text = text_of(reply)

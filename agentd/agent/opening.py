@@ -69,7 +69,9 @@ class Opening:
         what = _WOKEN[woken_by].format(error=task.error or "no reason")
         if woken_by == "task" and task.wake_on_task:
             what = f"{what}\n{await self._outcomes([task.wake_on_task])}"
-        return _WAITED.format(reason=task.waiting_reason, what=what) if task.waiting_reason else what
+        return (
+            _WAITED.format(reason=task.waiting_reason, what=what) if task.waiting_reason else what
+        )
 
     async def _outcomes(self, task_ids: Sequence[TaskId]) -> str:
         if not task_ids:

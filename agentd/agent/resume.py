@@ -11,10 +11,12 @@ from agentd.toolkit.inject import CallContext
 from agentd.toolkit.result import ToolResult
 
 _UNKNOWN = (
-    "The daemon stopped while {tool} was being carried out. Whether it took effect is unknown; it was "
-    "not repeated."
+    "The daemon stopped while {tool} was being carried out. Whether it took effect is unknown; it "
+    "was not repeated."
 )
-_UNKNOWN_HINT = "Find out whether it happened (look at what it would have changed) before repeating it."
+_UNKNOWN_HINT = (
+    "Find out whether it happened (look at what it would have changed) before repeating it."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The journal as messages for the model. A pure function; nothing else makes messages.
 
 For every prefix of every journal the result is legal for the Messages API: it starts with the user,
-each tool_use has exactly one tool_result in the next user message, those come first and in the order
-of the calls, and no reply that was cut off leaves a call behind. Property: tests/unit/agent/.
+each tool_use has exactly one tool_result in the next user message, those come first and in the
+order of the calls, and no reply that was cut off leaves a call behind. Property: tests/unit/agent/.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -99,7 +99,6 @@ class Context:
         return anyio.run(main)
 
 
-
 def _set_home(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
     if value is not None:
         ctx.ensure_object(Context).explicit_home = value

@@ -51,4 +51,3 @@ def list_(context: Context, *, include_stopped: bool, limit: int, as_json: bool)
         return 0 if "alive" in states else 1
 
     return context.run(work)
-

@@ -111,7 +111,9 @@ def _model(context: Context) -> Finding:
 def _tools(context: Context) -> Finding:
     registry, problems = load_registry(context.config, context.config.tools_path)
     if problems:
-        return Finding("tools", False, "; ".join(each.message for each in problems), problems[0].hint)
+        return Finding(
+            "tools", False, "; ".join(each.message for each in problems), problems[0].hint
+        )
     return Finding("tools", True, f"{len(registry.definitions())} tools")
 
 

@@ -3,7 +3,7 @@
 import click
 
 from agentd.cli.context import Context, Opened
-from agentd.cli.output import print_json, plain
+from agentd.cli.output import plain, print_json
 from agentd.config import load_config
 from agentd.domain.errors import AgentdError
 from agentd.toolkit.adapters.cli import command, long_name, short_name

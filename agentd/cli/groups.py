@@ -9,7 +9,10 @@ class NounGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         from agentd.cli.generated import commands  # noqa: PLC0415 - only for listings
 
-        return [*self.commands, *(name for name in commands(ctx, self) if name not in self.commands)]
+        return [
+            *self.commands,
+            *(name for name in commands(ctx, self) if name not in self.commands),
+        ]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in self.commands:

@@ -3,11 +3,13 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import click
+
+from agentd.domain.jsons import is_object
 
 _STYLES = {
     "pending": "cyan",
@@ -33,10 +35,11 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = (field.name for field in dataclasses.fields(value))
         return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, dict):
+    if is_object(value):
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(each) for each in value]
+        several = cast("Iterable[object]", value)
+        return [plain(each) for each in several]
     if isinstance(value, datetime):
         return value.isoformat()
     if value is None or isinstance(value, bool | int | float):
@@ -87,7 +90,7 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
+        return ", ".join(str(each) for each in cast("Iterable[object]", value))
     return str(value)
 
 

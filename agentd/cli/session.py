@@ -38,7 +38,13 @@ def list_(context: Context, *, limit: int, offset: int, as_json: bool) -> None:
         print_table(
             ("id", "events", "created", "last event", "title"),
             [
-                (each.id, each.events, each.created_at, each.last_event_at, one_line(each.title or ""))
+                (
+                    each.id,
+                    each.events,
+                    each.created_at,
+                    each.last_event_at,
+                    one_line(each.title or ""),
+                )
                 for each in found
             ],
             empty="No sessions.",

@@ -1,6 +1,7 @@
 """`agentd tools …`: what the tools are, as the model gets them, and a call of one."""
 
 import json
+import sys
 
 import click
 
@@ -35,7 +36,10 @@ def list_(ctx: click.Context, *, as_json: bool) -> None:
         return
     print_table(
         ("name", "group", "effect", "description"),
-        [(tool.name, tool.group, _effect(tool), tool.description.splitlines()[0]) for tool in found],
+        [
+            (tool.name, tool.group, _effect(tool), tool.description.splitlines()[0])
+            for tool in found
+        ],
         empty="No tools.",
     )
 
@@ -68,7 +72,7 @@ def schema(ctx: click.Context, *, name: str | None, style: str) -> None:
 @click.pass_context
 def call(ctx: click.Context, *, name: str, arguments: str, as_json: bool) -> int:
     """Call tool NAME with a JSON object, as the model does; - reads it from standard input."""
-    text = click.get_text_stream("stdin").read() if arguments == "-" else arguments
+    text = sys.stdin.read() if arguments == "-" else arguments
     return execute(_find(ctx, name), text, as_json)
 
 

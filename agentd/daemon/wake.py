@@ -1,13 +1,13 @@
 """Datagrams by which processes of one home tell each other that the queue changed.
 
-Each listener binds a socket of its own in the home's `run/`; whoever commits a change sends an empty
-datagram to all of them. A lost one costs no more than the fallback poll.
+Each listener binds a socket of its own in the home's `run/`; whoever commits a change sends an
+empty datagram to all of them. A lost one costs no more than the fallback poll.
 """
 
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ _SUFFIX = ".sock"
 
 
 @contextmanager
-def _address(directory: Path, name: str) -> Iterator[str]:
+def _address(directory: Path, name: str) -> Generator[str]:
     """A path short enough for a Unix socket (107 bytes), however deep the home lies."""
     path = str(directory / name)
     if len(path.encode()) <= 107 or not Path("/proc/self/fd").is_dir():
@@ -33,11 +33,12 @@ def _address(directory: Path, name: str) -> Iterator[str]:
 
 
 def poke(run_directory: Path) -> None:
-    """Wake every listener. Never blocks and never fails: a listener that is gone or busy is skipped."""
+    """Wake every listener. Never blocks, never fails: who is gone or busy is skipped."""
     try:
-        names = [name for name in os.listdir(run_directory) if name.endswith(_SUFFIX)]  # noqa: PTH208 - twice as fast
+        found = os.listdir(run_directory)  # noqa: PTH208 - twice as fast
     except OSError:
         return
+    names = [name for name in found if name.endswith(_SUFFIX)]
     if not names:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:

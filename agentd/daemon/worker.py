@@ -88,7 +88,7 @@ async def make_and_work(make_loop: MakeLoop, assignment: Assignment) -> Ending |
         return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
     except (Interrupted, RunLost):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever happens, the task ends up somewhere
         _log.exception("run failed unexpectedly")
         return Ending("failed", TaskState.FAILED, None, f"internal error: {error!r}", True)
 

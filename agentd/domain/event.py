@@ -32,7 +32,9 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`seq` counts from 1 within its session, without holes. The shapes of `body`:
+    """`seq` counts from 1 within its session, without holes.
+
+    The shapes of `body`:
 
     user         {"text": str, "source": "task"|"message"|"resume"|"reminder"}
     assistant    {"content": [block], "stop_reason": str, "model": str}

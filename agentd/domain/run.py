@@ -9,7 +9,7 @@ from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
 
 @dataclass(frozen=True, slots=True)
 class Run(Capability):
-    """Who is acting. `token` rises with each claim of the task and stands in every write of the run."""
+    """Who is acting. `token` rises with each claim and stands in every write of the run."""
 
     id: RunId
     task_id: TaskId

@@ -5,20 +5,22 @@ events and one parse at the end of a block cost a tenth.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import anthropic
 import httpx2
+from anthropic.types import CacheControlEphemeralParam, MessageParam, ToolParam
 
 from agentd.domain.errors import ModelError, ModelErrorKind
+from agentd.domain.jsons import is_object
 from agentd.domain.usage import Usage
 from agentd.models.anthropic_errors import broken_stream, in_stream, translate, unreachable
 from agentd.models.model import ModelReply, ModelRequest
 
 _CONNECT_S = 10.0
-_CACHED = {"type": "ephemeral"}
+_CACHED: CacheControlEphemeralParam = {"type": "ephemeral"}
 _UNCACHEABLE = frozenset({"thinking", "redacted_thinking"})
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 _NO_KEY = ModelError(
@@ -55,9 +57,9 @@ class AnthropicModel:
             stream = await self._client.messages.create(
                 model=request.model,
                 max_tokens=request.max_tokens,
-                system=[{"type": "text", "text": request.system, "cache_control": _CACHED}],  # type: ignore[list-item]
-                tools=list(request.tools),  # type: ignore[arg-type]
-                messages=with_cache_mark(request.messages),  # type: ignore[arg-type]
+                system=[{"type": "text", "text": request.system, "cache_control": _CACHED}],
+                tools=cast("list[ToolParam]", list(request.tools)),
+                messages=cast("list[MessageParam]", with_cache_mark(request.messages)),
                 stream=True,
             )
             async with stream:
@@ -142,10 +144,10 @@ class _Draft:
             return
         text = "".join(pieces)
         try:
-            value = json.loads(text) if text else {}
+            value: object = json.loads(text) if text else {}
         except ValueError:
             value = None
-        if not isinstance(value, Mapping):
+        if not is_object(value):
             self.invalid[self.blocks[index]["id"]] = text
             value = {}
         self.blocks[index]["input"] = value
@@ -156,7 +158,9 @@ async def _gather(stream: AsyncIterator[Any], request_id: str | None) -> ModelRe
     try:
         async for event in stream:
             draft.take(event)
-    except (json.JSONDecodeError, IndexError, KeyError) as error:
+        _must_be_sendable([draft.blocks, draft.invalid])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        # The SDK does not check what events look like: a field may be missing or of another type.
         raise broken_stream(f"the stream makes no sense: {error!r}", request_id) from error
     if not draft.stopped or draft.stop_reason is None:
         raise broken_stream("the stream ended before the reply did", request_id)

@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 import anthropic
 
 from agentd.domain.errors import ModelError, ModelErrorKind
+from agentd.domain.jsons import is_object
 
 _BY_STATUS = {
     401: ModelErrorKind.AUTHENTICATION,
@@ -74,8 +75,8 @@ def broken_stream(message: str, request_id: str | None) -> ModelError:
 def _message(error: anthropic.APIStatusError) -> str:
     """The provider's own words."""
     body = error.body
-    inner = body.get("error") if isinstance(body, Mapping) else None
-    if isinstance(inner, Mapping) and "message" in inner:
+    inner = body.get("error") if is_object(body) else None
+    if is_object(inner) and "message" in inner:
         return str(inner["message"])
     return error.message
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from agentd.domain.errors import ModelError
 
+_DICE = random.Random()  # noqa: S311 - it spreads load and protects nothing
+
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
@@ -28,6 +30,6 @@ class Backoff:
         if error.retry_after_s is not None:
             if error.retry_after_s > self.retry_after_cap_s:
                 return None
-            return error.retry_after_s + random.uniform(0, 0.1 * error.retry_after_s)
+            return error.retry_after_s + _DICE.uniform(0, 0.1 * error.retry_after_s)
         ceiling = min(self.cap_s, self.base_s * 2 ** (attempt - 1))
-        return random.uniform(ceiling / 2, ceiling)
+        return _DICE.uniform(ceiling / 2, ceiling)

@@ -12,10 +12,10 @@
     tool = "complete_task"
     input = { summary = "${result.1}" }
 
-Further keys of a turn: `thinking`, `stop_reason`, `delay_s`, `error = { kind = "overloaded", message
-= "…", times = 1 }`, `usage = { input_tokens = 1 }`. In strings `${prompt}` is the user's first
-message of the task and `${result.N}` the text of the N-th result that was sent last. The turn is
-chosen by the number of replies that the task has had, so a script survives a crash.
+Further keys of a turn: `thinking`, `stop_reason`, `delay_s`, `usage = { input_tokens = 1 }`,
+`error = { kind = "overloaded", message = "…", times = 1 }`. In strings `${prompt}` is the user's
+first message of the task and `${result.N}` the text of the N-th result that was sent last. The turn
+is chosen by the number of replies that the task has had, so a script survives a crash.
 """
 
 import re
@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentd.domain.errors import ConfigError, ModelError, ModelErrorKind
 from agentd.domain.ids import new_id
+from agentd.domain.jsons import is_array, is_object
 from agentd.domain.usage import Usage
 from agentd.models.model import ModelReply, ModelRequest
 
@@ -104,7 +105,7 @@ class ScriptedModel:
         if request.turn >= len(self._script.turn):
             raise ModelError(
                 ModelErrorKind.SCRIPT,
-                f"the script {self._file} has {len(self._script.turn)} turns and was asked for one more",
+                f"the script {self._file} has {len(self._script.turn)} turns; one more was asked",
                 hint="End its last turn with complete_task, fail_task or wait_task.",
             )
         turn = self._script.turn[request.turn]
@@ -151,16 +152,16 @@ class _Told:
             if each not in said:
                 raise ModelError(
                     ModelErrorKind.SCRIPT,
-                    f"turn {turn + 1} of the script {file} expects {each!r}, but was told: {said[:2000]}",
+                    f"turn {turn + 1} of script {file} expects {each!r} but read: {said[:2000]}",
                 )
 
     def fill(self, value: Any) -> Any:
         """The value with its placeholders replaced, at any depth."""
         if isinstance(value, str):
             return _PLACEHOLDER.sub(self._replacement, value)
-        if isinstance(value, dict):
+        if is_object(value):
             return {name: self.fill(each) for name, each in value.items()}
-        if isinstance(value, list):
+        if is_array(value):
             return [self.fill(each) for each in value]
         return value
 
@@ -184,13 +185,13 @@ def _blocks(turn: ScriptedTurn, told: _Told) -> list[dict[str, Any]]:
         blocks.append({"type": "thinking", "thinking": turn.thinking, "signature": "scripted"})
     if turn.text is not None:
         blocks.append({"type": "text", "text": told.fill(turn.text)})
-    for call in turn.call:
-        blocks.append(
-            {
-                "type": "tool_use",
-                "id": f"call_{new_id()}",
-                "name": call.tool,
-                "input": told.fill(call.input),
-            }
-        )
-    return blocks
+    calls = (
+        {
+            "type": "tool_use",
+            "id": f"call_{new_id()}",
+            "name": call.tool,
+            "input": told.fill(call.input),
+        }
+        for call in turn.call
+    )
+    return [*blocks, *calls]

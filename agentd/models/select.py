@@ -1,4 +1,4 @@
-"""From "provider:name" to a provider. The Anthropic SDK costs a second: imported when it is used."""
+"""From "provider:name" to a provider. The Anthropic SDK costs a second: imported when used."""
 
 from dataclasses import dataclass
 

@@ -2,8 +2,8 @@
 
 Each component is opened with O_NOFOLLOW from the descriptor of the one before, and symlinks are
 resolved here, so that nothing outside the root is ever opened, even when another process changes
-the tree meanwhile (no gap between a check and its use). `openat2(RESOLVE_BENEATH)` would do the same
-in one system call; Python does not offer it.
+the tree meanwhile (no gap between a check and its use). `openat2(RESOLVE_BENEATH)` would do the
+same in one system call; Python does not offer it.
 """
 
 import errno

@@ -3,7 +3,7 @@
 import difflib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ class Workspace(Capability):
         self._root = str(root.resolve())
 
     @contextmanager
-    def open(self, path: str) -> Iterator[BinaryIO]:
+    def open(self, path: str) -> Generator[BinaryIO]:
         """The regular file at `path`, for reading. Raises ToolError."""
         with self._place(path) as place:
             fd = self._open(place, path)
@@ -141,12 +141,10 @@ def _replace(place: Place, data: bytes, mode: int) -> None:
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        os.rename(  # noqa: PTH104 - of descriptors
-            beside, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory
-        )
+        os.rename(beside, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.unlink(beside, dir_fd=place.directory)  # noqa: PTH108 - of a descriptor
+            os.unlink(beside, dir_fd=place.directory)
         raise
     os.fsync(place.directory)
 

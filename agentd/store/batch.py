@@ -1,4 +1,4 @@
-"""The one DuckDB transaction that a group of short transactions shares. Lives on the engine's thread.
+"""The one DuckDB transaction that a group of short ones shares. Lives on the engine's thread.
 
 When a statement of one owner fails, that owner alone fails: the batch is rolled back and the
 statements of the others run again. Under the lease nobody else can have written, so they must give
@@ -15,7 +15,7 @@ from agentd.store.hub import Hub, Row
 
 
 class Owner:
-    """One short transaction of the group. `failure` is what ended it; `run` must still own its task."""
+    """One short transaction of the group. `failure` ended it; `run` must still own its task."""
 
     __slots__ = ("failure", "run")
 

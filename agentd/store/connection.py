@@ -1,6 +1,6 @@
 """What one open transaction offers. Names as users of asyncpg know them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
@@ -97,8 +97,8 @@ class Connection(Capability):
         self.announces = True
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator["Connection"]:
-        """This same transaction: tables work on a store and inside an open transaction alike."""
+    async def transaction(self) -> AsyncGenerator["Connection"]:
+        """The same transaction: tables work on a store and inside an open transaction alike."""
         yield self
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ class Engine:
         self._thread.start()
 
     async def call(self, work: Callable[[Hub], T]) -> T:
-        """What `work` returns, run on the thread. A cancelled caller leaves; the work still ends."""
+        """What `work` returns, run on the thread. A cancelled caller leaves; the work ends."""
         job = _Job(work)
         self._jobs.put(job)
         result: T = await job.future

@@ -90,9 +90,8 @@ class Hub:
         """Rows of one statement. Raises StoreError; after a fatal one the instance is new."""
         try:
             cursor = self._execute(sql, parameters)
-            if cursor.description is None:
-                return []
-            names = [column[0] for column in cursor.description]
+            # None after a statement without rows; duckdb's types do not say so.
+            names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except duckdb.Error as error:
             if _is_fatal(error):
@@ -170,8 +169,10 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "WAL",
         StoreUnusable,
         "the write-ahead log of {path} is damaged",
-        "Nothing was changed. Copy {path} and {path}.wal to a safe place, then restore a backup, or "
-        "move the .wal aside to go on without its last, not yet merged writes.",
+        (
+            "Nothing was changed. Copy {path} and {path}.wal to a safe place, then restore a "
+            "backup, or move the .wal aside to go on without its last, not yet merged writes."
+        ),
     ),
     (
         "No space left",

@@ -24,7 +24,7 @@ def _open_lock(path: Path) -> int:
     except OSError as error:
         raise StoreUnusable(
             f"can not make the lock file {path}: {error.strerror}",
-            hint=f"Give this user write access to {path.parent}, and check that the disk has space.",
+            hint=f"Give this user write access to {path.parent}; look whether the disk is full.",
         ) from error
 
 
@@ -87,8 +87,8 @@ class Lease:
                 raise StoreBusy(
                     f"{self._database} is in use: {self._holder()} did not let go of it "
                     f"within {timeout_s:g} s",
-                    hint="If that process hangs or is stopped (Ctrl-Z, SIGSTOP), continue or end it; "
-                    "nothing is lost by that.",
+                    hint="If that process hangs or is stopped (Ctrl-Z, SIGSTOP), continue it "
+                    "or end it: nothing is lost.",
                 )
             time.sleep(_POLL_S if waited < _PATIENT_AFTER_S else _POLL_MAX_S)
 

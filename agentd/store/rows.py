@@ -9,10 +9,27 @@ from agentd.domain.session import Session
 from agentd.domain.task import Limits, Priority, Task, TaskState
 
 Row = dict[str, Any]
-_SAME = (
-    "prompt title after_any not_before key model attempt token waiting_reason wake_at output error "
-    "retryable cancel_requested_at enqueued_by created_at updated_at started_at finished_at"
-).split()
+_SAME = [
+    "prompt",
+    "title",
+    "after_any",
+    "not_before",
+    "key",
+    "model",
+    "attempt",
+    "token",
+    "waiting_reason",
+    "wake_at",
+    "output",
+    "error",
+    "retryable",
+    "cancel_requested_at",
+    "enqueued_by",
+    "created_at",
+    "updated_at",
+    "started_at",
+    "finished_at",
+]
 
 
 def task(row: Row) -> Task:

@@ -1,4 +1,4 @@
-"""The queue as a daemon sees it: claim, end, put back, take over. Each write is fenced by its run."""
+"""The queue as a daemon sees it: claim, end, put back, take over. Every write is fenced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

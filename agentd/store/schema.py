@@ -1,4 +1,7 @@
-"""Brings the tables to the newest shape: `migrations/NNNN_<what>.sql`, in numeric order, under the lease."""
+"""Brings the tables to the newest shape.
+
+`migrations/NNNN_<what>.sql`, in numeric order, under the lease.
+"""
 
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +40,7 @@ def admit(hub: Hub) -> None:
         return
     if version > newest:
         raise StoreUnusable(
-            f"{hub.path} was made by a newer agentd (its schema is {version}, this one knows {newest})",
+            f"{hub.path} was made by a newer agentd (schema {version}, this one knows {newest})",
             hint="Install that newer agentd (pip install --upgrade agentd). Nothing was changed.",
         )
     for migration in migrations():
@@ -56,7 +59,7 @@ def _version(hub: Hub) -> int:
         return int(hub.run("SELECT max(version) AS newest FROM schema_versions")[0]["newest"])
     if tables:
         raise StoreUnusable(
-            f"{hub.path} is a DuckDB database, but not one of agentd (it has {sorted(tables)[0]!r})",
+            f"{hub.path} is a DuckDB database, but not one of agentd (it has {min(tables)!r})",
             hint="Move that file away, or name another home with --home. Nothing was changed.",
         )
     return 0

@@ -4,10 +4,11 @@ Transactions of one process take turns, so they never conflict. Those that queue
 other share one DuckDB transaction and one disk flush, and each returns only after that commit.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Self
 
 import anyio
 
@@ -52,7 +53,7 @@ class Store(Capability):
         self._open: _OpenGroup | None = None
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
+    async def transaction(self) -> AsyncGenerator[Connection]:
         """A connection of its own; committed and on disk when the block has been left.
 
         An exception inside rolls back. Raises StoreError when a statement or the commit fails, and
@@ -92,7 +93,7 @@ class Store(Capability):
         """Let go of the file and end the database thread."""
         await anyio.to_thread.run_sync(self._engine.close)
 
-    async def __aenter__(self) -> "Store":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -122,6 +123,6 @@ class Store(Capability):
 
 
 _TOO_LONG = (
-    "a transaction stayed open for too long and was rolled back; what waits on a network, a process "
-    "or a person must declare `Store` and open short ones"
+    "a transaction stayed open for too long and was rolled back; what waits on a network, a "
+    "process or a person must declare `Store` and open short ones"
 )

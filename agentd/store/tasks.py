@@ -101,7 +101,7 @@ class TaskStore(Capability):
         limit: int = 50,
         offset: int = 0,
     ) -> Sequence[Task]:
-        """Running, then pending in the order of claiming, then waiting, then the ended, newest first."""
+        """Running, then pending in the order of claiming, then waiting, then the newest ended."""
         async with self._db.transaction() as conn:
             found = await conn.fetch(
                 _SQL["list"],

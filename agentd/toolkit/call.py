@@ -92,7 +92,7 @@ async def _value_or_failure(
         return ToolResult.failure(kind, error.message, next_action_hint=error.hint)
     except TimeoutError:
         return ToolResult.failure("timeout", f"{tool.name} took longer than {tool.timeout_s} s")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the one place that catches what a tool raises
         _log.exception("a tool raised", tool=tool.name)
         return ToolResult.failure("internal_error", f"{type(error).__name__}: {error}")
 

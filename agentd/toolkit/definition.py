@@ -99,7 +99,7 @@ class Tool:
         return f"{self.function.__module__}.{self.function.__name__}"
 
     def faces(self) -> list["Tool"]:
-        """This tool and its aliases."""
+        """The tool itself and its aliases."""
         return [self, *(_alias(self, each) for each in self.aliases)]
 
 

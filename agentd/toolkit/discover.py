@@ -1,4 +1,4 @@
-"""Finds tools: in the package `agentd.tools`, in entry points, in the home's `tools/`. No list anywhere."""
+"""Finds tools: in the package `agentd.tools`, in entry points, in the home's `tools/`."""
 
 import importlib
 import importlib.util

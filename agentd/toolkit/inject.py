@@ -26,7 +26,7 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True)
 class PerCall:
-    """A provider's way to say: enter this for the call, hand in what it gives, leave it right after."""
+    """A provider's way to say: enter this for the call, hand in what it gives, then leave it."""
 
     manager: AbstractAsyncContextManager[object]
 

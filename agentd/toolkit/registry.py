@@ -29,7 +29,10 @@ class ToolRegistry:
             self.register(each)
 
     def register(self, tool: Tool) -> None:
-        """Add a tool and its aliases, if it is available. Raises ToolDefinitionError for a taken name."""
+        """Add a tool and its aliases, if it is available.
+
+        Raises ToolDefinitionError for a name that is taken.
+        """
         if tool.available is not None and not tool.available(self._config):
             return
         faces = tool.faces()
@@ -59,8 +62,14 @@ class ToolRegistry:
         if found is not None:
             return found
         close = difflib.get_close_matches(name, self._tools, n=3)
-        hint = f"Did you mean {' or '.join(close)}?" if close else f"Tools: {', '.join(sorted(self._tools))}"
-        return ToolResult.failure("unknown_tool", f"there is no tool {name!r}", next_action_hint=hint)
+        hint = (
+            f"Did you mean {' or '.join(close)}?"
+            if close
+            else f"Tools: {', '.join(sorted(self._tools))}"
+        )
+        return ToolResult.failure(
+            "unknown_tool", f"there is no tool {name!r}", next_action_hint=hint
+        )
 
     async def dispatch(
         self, name: str, raw: Any, injector: Injector, context: CallContext
@@ -84,7 +93,7 @@ class ToolRegistry:
                 continue
             try:
                 await _run_hook(each.start, injector, context)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a foreign hook may raise anything
                 _log.exception("a tool could not start and is left out", tool=each.name)
                 for face in each.faces():
                     del self._tools[face.name]
@@ -104,7 +113,7 @@ class ToolRegistry:
                 continue
             try:
                 await _run_hook(each.stop, injector, context)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a foreign hook may raise anything
                 _log.exception("a tool could not stop", tool=each.name)
         self._started.clear()
 

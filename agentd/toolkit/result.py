@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
+from agentd.domain.jsons import is_array, is_object
 from agentd.toolkit.definition import Tool
 
 Blocks = list[dict[str, Any]]
@@ -16,8 +17,8 @@ Blocks = list[dict[str, Any]]
 class ToolResult:
     """Either `ok`, with content, or an error, with its type. `data`: the typed output as JSON.
 
-    `content`: text, or content blocks (an image). `next_action_hint`: what to try next. `next_call`:
-    given the start of `content` that is shown, the literal call that goes on after it.
+    `content`: text, or content blocks (an image). `next_action_hint`: what to try next.
+    `next_call`: given the start of `content` that is shown, the literal call that goes on after it.
     """
 
     ok: bool
@@ -29,7 +30,8 @@ class ToolResult:
     next_call: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
-        if self.ok == (self.error is not None) or self.ok == (self.error_type is not None):
+        wrong = self.error is not None, self.error_type is not None
+        if wrong != (not self.ok, not self.ok):
             raise ValueError("a result has an error if and only if it is not ok")
 
     @property
@@ -46,12 +48,8 @@ class ToolResult:
         return cls(ok=True, content=content, data=data, next_call=next_call)
 
     @classmethod
-    def failure(
-        cls, error_type: str, error: str, *, next_action_hint: str | None = None
-    ) -> Self:
-        return cls(
-            ok=False, error=error, error_type=error_type, next_action_hint=next_action_hint
-        )
+    def failure(cls, error_type: str, error: str, *, next_action_hint: str | None = None) -> Self:
+        return cls(ok=False, error=error, error_type=error_type, next_action_hint=next_action_hint)
 
 
 def render(tool: Tool, value: Any) -> ToolResult:
@@ -71,8 +69,8 @@ def render(tool: Tool, value: Any) -> ToolResult:
         )
     if isinstance(data, str):
         return ToolResult.success(data)
-    text = data.get("content", data.get("message")) if isinstance(data, dict) else None
-    if isinstance(text, str | list):
+    text = data.get("content", data.get("message")) if is_object(data) else None
+    if isinstance(text, str) or is_array(text):
         return ToolResult.success(text, data, getattr(value, "next_call", None))
     return ToolResult.success(json.dumps(data, ensure_ascii=False, indent=1), data)
 
@@ -87,9 +85,7 @@ def model_content(result: ToolResult, *, limit_chars: int) -> str | Blocks:
     return result.content
 
 
-def truncate(
-    text: str, limit_chars: int, next_call: Callable[[str], str] | None = None
-) -> str:
+def truncate(text: str, limit_chars: int, next_call: Callable[[str], str] | None = None) -> str:
     """The head of `text` with a notice as its end, when it is longer than `limit_chars`."""
     if len(text) <= limit_chars:
         return text

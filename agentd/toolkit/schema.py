@@ -4,10 +4,12 @@ A flat object: `type: object` at the root, no union there, `$ref` inlined, no ti
 branches. One schema that the Messages API refuses would fail the whole request.
 """
 
+from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from agentd.domain.jsons import is_array, is_object
 from agentd.toolkit.definition import Tool
 
 Schema = dict[str, Any]
@@ -30,10 +32,10 @@ def output_schema(tool: Tool) -> Schema:
 def normalise(schema: Schema) -> Schema:
     """Any JSON Schema of an input as a flat object; also for schemas that others wrote."""
     clean = _clean(schema, schema.get("$defs", {}), ())
-    branches = clean.pop("anyOf", None) or clean.pop("oneOf", None) or clean.pop("allOf", None)
-    properties = dict(clean.get("properties", {}))
-    required = list(clean.get("required", []))
-    for branch in branches or []:
+    roots: list[list[Schema]] = [clean.pop(key, []) for key in ("anyOf", "oneOf", "allOf")]
+    properties: Schema = dict(clean.get("properties", {}))
+    required: list[str] = list(clean.get("required", []))
+    for branch in chain.from_iterable(roots):
         properties |= branch.get("properties", {})
     rest = {key: value for key, value in clean.items() if key not in ("properties", "required")}
     return {**rest, "type": "object", "properties": properties, "required": required}
@@ -45,9 +47,9 @@ def _model_schema(model: type[BaseModel]) -> Schema:
 
 def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
     """`inside`: the definitions being inlined; one that holds itself ends as any object."""
-    if isinstance(node, list):
+    if is_array(node):
         return [_clean(each, definitions, inside) for each in node]
-    if not isinstance(node, dict):
+    if not is_object(node):
         return node
     definitions = {**definitions, **node.get("$defs", {})}
     if "$ref" in node:
@@ -61,9 +63,7 @@ def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
         if key == "$defs" or (key == "title" and isinstance(value, str)):
             continue
         if key == "properties":
-            clean[key] = {
-                name: _clean(each, definitions, inside) for name, each in value.items()
-            }
+            clean[key] = {name: _clean(each, definitions, inside) for name, each in value.items()}
         elif key in ("default", "const", "enum", "examples"):
             clean[key] = value
         else:

@@ -49,13 +49,16 @@ def command(tool: Tool, name: str, execute: Execute) -> click.Command:
         }
         return execute(tool, raw, as_json)
 
-    lines = [f"  {each.upper()}  {properties[each].get('description', '')}" for each in schema["required"]]
+    lines = [
+        f"  {each.upper()}  {properties[each].get('description', '')}"
+        for each in schema["required"]
+    ]
     helped = "\n\n".join([tool.description, *(["\b\n" + "\n".join(lines)] if lines else [])])
     summary = tool.description.splitlines()[0]
     return click.Command(name, params=parameters, callback=run, help=helped, short_help=summary)
 
 
-class _AnyOf(click.ParamType):
+class _AnyOf(click.ParamType[str]):
     """Offers choices to the shell's completion and to help, and refuses nothing itself."""
 
     name = "choice"
@@ -71,11 +74,7 @@ class _AnyOf(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         del ctx, param
-        return [
-            CompletionItem(each)
-            for each in self.choices
-            if each.startswith(incomplete)
-        ]
+        return [CompletionItem(each) for each in self.choices if each.startswith(incomplete)]
 
 
 def _argument(name: str, schema: Schema) -> click.Argument:
@@ -120,7 +119,7 @@ def _is_many(schema: Schema) -> bool:
     return schema.get("type") == "object" and not schema.get("properties")
 
 
-def _type(schema: Schema) -> click.ParamType:
+def _type(schema: Schema) -> click.ParamType[str]:
     choices = schema.get("enum") or schema.get("items", {}).get("enum")
     return _AnyOf([str(each) for each in choices]) if choices else click.STRING
 
@@ -139,20 +138,20 @@ def _metavar(schema: Schema) -> str:
 
 def _raw(value: Any, schema: Schema) -> Any:
     """What a model would have sent, as far as the text allows; else the text."""
-    if value == "-" and schema.get("type") == "string":
-        return sys.stdin.read()
     match schema.get("type"):
         case "array":
             return [_raw(each, schema.get("items", {})) for each in value]
-        case "object" if isinstance(value, tuple):
+        case "object" if not schema.get("properties"):
             return _pairs(value)
-        case "string" | "boolean":
+        case "string":
+            return sys.stdin.read() if value == "-" else value
+        case "boolean":
             return value
         case _:
             return _json_or_text(value)
 
 
-def _pairs(given: tuple[str, ...]) -> Any:
+def _pairs(given: tuple[str, ...]) -> object:
     if len(given) == 1 and given[0].lstrip().startswith("{"):
         return _json_or_text(given[0])
     split = [each.partition("=") for each in given]

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from agentd.domain.errors import ToolError
 
@@ -26,9 +26,10 @@ def docx_text(file: BinaryIO, path: str) -> BinaryIO:
             unpacked = sum(part.file_size for part in parts.infolist())
         if unpacked > _MOST_BYTES:
             raise ToolError("too_large", f"{path} unpacks to {unpacked} bytes")
-        no_images = mammoth.images.img_element(_no_image)
-        html = mammoth.convert_to_html(document, convert_image=no_images)
-        markdown = html_to_markdown.convert(html.value).content or ""
+        typed: Any = mammoth  # it has no types
+        no_images = typed.images.img_element(_no_image)
+        html: str = typed.convert_to_html(document, convert_image=no_images).value
+        markdown = html_to_markdown.convert(html).content or ""
     except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
         raise ToolError("binary_file", f"{path} is no Word document: {error}") from error
     return io.BytesIO(markdown.encode())

@@ -46,7 +46,9 @@ async def create_task(  # noqa: PLR0913 - one input for each thing a task can be
     ] = None,
     key: Annotated[
         str | None,
-        Field(description="A name of its own: while a task with it is unfinished, no second is made."),
+        Field(
+            description="A name of its own: while a task with it is unfinished, no second is made."
+        ),
     ] = None,
     run: Run | None = None,
 ) -> TaskCreated:

@@ -32,7 +32,7 @@ async def list_tasks(
     limit: Annotated[int, Field(ge=1, le=200, description="How many at the most.")] = 20,
     offset: Annotated[int, Field(ge=0, description="How many to pass over first.")] = 0,
 ) -> list[TaskLine]:
-    """List tasks: running first, then pending in the order of work, then waiting, then ended ones."""
+    """List tasks: running, then pending in the order of work, then waiting, then ended ones."""
     found = await tasks.list(state=state, priority=priority, limit=limit, offset=offset)
     return [
         TaskLine(task.id, task.state, task.priority, task.title, task.prompt[:_PROMPT_CHARS])

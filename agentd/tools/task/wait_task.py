@@ -28,7 +28,9 @@ async def wait_task(  # noqa: PLR0913 - four capabilities, three inputs
     reason: Annotated[str, Field(min_length=1, description="What is being waited for.")],
     until: Annotated[
         str | None,
-        Field(description="When to go on: ISO 8601 (2026-12-24T18:00+01:00) or a duration (90m, 2d)."),
+        Field(
+            description="When to go on: ISO 8601 (2026-12-24T18:00+01:00) or a duration (90m, 2d)."
+        ),
     ] = None,
     on_task: Annotated[
         str | None, Field(description="Id of the task whose end to wait for.")
