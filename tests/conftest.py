@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from agentd.domain.ids import DaemonId
 from agentd.store.daemons import DaemonStore
@@ -13,6 +14,14 @@ from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
 from tests.clock import HandClock
+
+structlog.configure(  # short, without the local variables of tracebacks
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.format_exc_info,
+        structlog.processors.KeyValueRenderer(),
+    ]
+)
 
 DAEMON = DaemonId("daemon-a")
 

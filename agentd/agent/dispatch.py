@@ -18,6 +18,8 @@ import structlog
 from agentd.agent.journal import Journal
 from agentd.agent.transcript import Block
 from agentd.domain.event import EventKind, NewEvent
+from agentd.store.connection import Connection
+from agentd.store.runs import RunStore
 from agentd.store.store import Store
 from agentd.toolkit.call import RolledBack, invoke, validate
 from agentd.toolkit.definition import Effect, Tool
@@ -132,6 +134,8 @@ class Dispatch:
             async with self.store.transaction() as conn:
                 conn.fence(self.journal.run)
                 result = await self._invoke(call, CallContext(conn, self.journal.run, call.id))
+                if call.terminal and not result.is_error and await self._is_open(conn):
+                    result = _not_ended(call)
                 if result.is_error:
                     raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
                 written = await self.journal.write(
@@ -142,6 +146,9 @@ class Dispatch:
             return rolled_back.result
         self.journal.committed(written)
         return result
+
+    async def _is_open(self, conn: Connection) -> bool:
+        return await RunStore(conn, self.journal.clock).is_open(self.journal.run)
 
     async def _invoke(self, call: Call, context: CallContext | None = None) -> ToolResult:
         assert call.tool is not None
@@ -173,6 +180,14 @@ class Dispatch:
         if result.data is not None:
             body["data"] = result.data
         return self.journal.event(EventKind.TOOL_RESULT, **body)
+
+
+def _not_ended(call: Call) -> ToolResult:
+    return ToolResult.failure(
+        "task_not_ended",
+        f"{call.name} says that it is terminal, but the task goes on; nothing of it was kept",
+        next_action_hint="End the task with complete_task, fail_task or wait_task.",
+    )
 
 
 def digest(arguments: Any) -> str:

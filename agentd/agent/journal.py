@@ -43,13 +43,20 @@ class Journal:
     def committed(self, written: Sequence[Event]) -> None:
         self.events.extend(written)
 
-    def event(self, kind: EventKind, **body: Any) -> NewEvent:
+    def event(self, kind: EventKind, /, **body: Any) -> NewEvent:
         """An event of this run, not yet written."""
         return NewEvent(kind, body, self.run.task_id, self.run.id)
 
-    async def note(self, note: str, *, call: ModelCall | None = None, **facts: Any) -> None:
+    async def note(self, note: str, /, *, call: ModelCall | None = None, **facts: Any) -> None:
         """Something for people; the model never sees it."""
         await self.append([self.event(EventKind.NOTE, note=note, **facts)], call=call)
+
+    def replies(self) -> int:
+        """How often the model has answered for this task."""
+        return sum(
+            event.kind is EventKind.ASSISTANT and event.task_id == self.run.task_id
+            for event in self.events
+        )
 
     def own(self) -> list[Event]:
         """The events of this task since it was last started by somebody, newest last."""

@@ -80,29 +80,23 @@ class Loop:
 
     async def _turns(self) -> Ending | None:
         while True:
-            ending = iterations_used_up(self.journal.own(), self.bounds.max_tool_iterations)
+            ending = await self._react() or self._iterations_used_up()
             if ending is not None:
                 return ending
             await self._take_messages()
             reply = await self._ask()
-            if tool_calls(reply):
-                if await self._carry_out(reply):
-                    return None
-            else:
-                ending = await self._react()
-                if ending is not None:
-                    return ending
+            if tool_calls(reply) and await self._carry_out(reply):
+                return None
 
     async def _ask(self) -> Event:
         self._stop_if_asked()
-        replies = [each for each in self.journal.own() if each.kind is EventKind.ASSISTANT]
         request = ModelRequest(
             model=self.asking.model.name.partition(":")[2],
             system=self.system,
             tools=self.tools,
             messages=messages(self.journal.events),
             max_tokens=self.bounds.max_tokens,
-            turn=len(replies),
+            turn=self.journal.replies(),
         )
         asked = await self.asking.ask(request)
         if asked is None:
@@ -132,8 +126,11 @@ class Loop:
         return await self.dispatch.run(await Resume(self.journal, self.dispatch).settle(calls))
 
     async def _react(self) -> Ending | None:
-        """To a reply without calls: remind, ask again, or end."""
-        decision = after_reply(self.journal.own(), reminders_most=self.bounds.reminders_most)
+        """To a reply without calls that nobody has answered yet: remind, ask again, or end."""
+        said = [event for event in self.journal.own() if event.kind is not EventKind.NOTE]
+        if not said or said[-1].kind is not EventKind.ASSISTANT or tool_calls(said[-1]):
+            return None
+        decision = after_reply(said, reminders_most=self.bounds.reminders_most)
         match decision:
             case Ending():
                 return decision
@@ -143,6 +140,9 @@ class Loop:
             case AskAgain():
                 pass
         return None
+
+    def _iterations_used_up(self) -> Ending | None:
+        return iterations_used_up(self.journal.own(), self.bounds.max_tool_iterations)
 
     async def _take_messages(self) -> None:
         if self.strings.inbox.is_set():

@@ -17,6 +17,9 @@ Message = dict[str, Any]
 # A reply that ended so may hold calls that are cut off, or that must not be carried out.
 CALLS_VOID = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
+# After these the reply is sent back as it is, and the provider goes on with it.
+_TO_BE_CONTINUED = frozenset({"pause_turn", "compaction"})
+_GO_ON = "Go on."
 _INTERRUPTED = "The run ended before this call was carried out."
 
 
@@ -47,13 +50,12 @@ def messages(events: Iterable[Event]) -> list[Message]:
             case EventKind.USER:
                 draft.say(event.body["text"])
             case EventKind.ASSISTANT:
-                draft.reply(_kept_blocks(event))
+                draft.reply(_kept_blocks(event), event.body["stop_reason"] in _TO_BE_CONTINUED)
             case EventKind.TOOL_RESULT:
                 draft.result(event.body)
             case EventKind.TOOL_CALL | EventKind.NOTE | EventKind.COMPACTION:
                 pass
-    draft.flush()
-    return draft.messages
+    return draft.finished()
 
 
 @dataclass(slots=True)
@@ -64,12 +66,14 @@ class _Draft:
     _open_calls: list[str] = field(default_factory=list[str])
     _results: dict[str, Block] = field(default_factory=dict[str, Block])
     _texts: list[Block] = field(default_factory=list[Block])
+    _continued: bool = False
 
     def say(self, text: str) -> None:
         if text.strip():
             self._texts.append({"type": "text", "text": text})
 
-    def reply(self, blocks: list[Block]) -> None:
+    def reply(self, blocks: list[Block], continued: bool) -> None:
+        self._continued = continued
         if not blocks:
             return
         self.flush()
@@ -80,6 +84,13 @@ class _Draft:
         call_id = body["call_id"]
         if call_id in self._open_calls:
             self._results.setdefault(call_id, _result_block(body))
+
+    def finished(self) -> list[Message]:
+        """All of them. The provider takes a last reply only when it is to go on with it."""
+        self.flush()
+        if self.messages and self.messages[-1]["role"] == "assistant" and not self._continued:
+            self._append("user", [{"type": "text", "text": _GO_ON}])
+        return self.messages
 
     def flush(self) -> None:
         """Close the user's message: results first, in call order, then what was said."""
@@ -108,6 +119,9 @@ def _kept_blocks(event: Event) -> list[Block]:
         if not (void and block["type"] == "tool_use")
         and not (block["type"] == "text" and not block["text"].strip())
     ]
+    if event.body["stop_reason"] in _TO_BE_CONTINUED and kept and kept[-1]["type"] == "text":
+        # The one place where the API refuses it: the end of a last reply.
+        kept[-1] = {**kept[-1], "text": kept[-1]["text"].rstrip()}
     # The API refuses a reply that only thought; it is needed only in front of a call.
     return kept if any(block["type"] not in _THINKING for block in kept) else []
 

@@ -16,7 +16,11 @@ def configure_logs(*, level: str, style: str) -> None:
     """`style`: "pretty", "json", or "auto" (pretty on a terminal). Lines go to standard error."""
     pretty = style == "pretty" or (style == "auto" and sys.stderr.isatty())
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            # The prettier ones print local variables, and keys stand in those.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
         if pretty
         else structlog.processors.JSONRenderer(ensure_ascii=False)
     )

@@ -57,7 +57,7 @@ class Supervisor:
     async def _work_queue(self, workers: TaskGroup) -> None:
         while not self.stopping.is_set():
             self._attention = anyio.Event()
-            glance = await self._look()
+            glance = await self._look(self._room())
             for claim in glance.claims:
                 self._start(workers, claim)
             self._pass_on(glance)
@@ -66,10 +66,12 @@ class Supervisor:
             with anyio.move_on_after(self._patience_s(glance.next_due)):
                 await self._attention.wait()
 
-    async def _look(self) -> Glance:
-        limit = self.concurrency - len(self._active)
-        if self.until is Until.ONE:
-            limit = min(limit, 1 - self.worked)
+    def _room(self) -> int:
+        """How many tasks may be claimed now."""
+        room = self.concurrency - len(self._active)
+        return min(room, 1 - self.worked) if self.until is Until.ONE else room
+
+    async def _look(self, limit: int) -> Glance:
         try:
             return await self.runs.glance(self.daemon_id, limit=limit)
         except StoreUnusable:
@@ -129,6 +131,7 @@ class Supervisor:
         with anyio.move_on_after(self.drain_s):
             while self._active:
                 self._attention = anyio.Event()
+                self._pass_on(await self._look(0))
                 await self._attention.wait()
         for assignment in self._active.values():
             assignment.scope.cancel()

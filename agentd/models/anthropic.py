@@ -5,7 +5,7 @@ events and one parse at the end of a block cost a tenth.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -23,11 +23,7 @@ _CONNECT_S = 10.0
 _CACHED: CacheControlEphemeralParam = {"type": "ephemeral"}
 _UNCACHEABLE = frozenset({"thinking", "redacted_thinking"})
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-_NO_KEY = ModelError(
-    ModelErrorKind.AUTHENTICATION,
-    "there is no key for Anthropic",
-    hint="Set ANTHROPIC_API_KEY for the daemon, or choose another model (agent.model).",
-)
+_KEY_HINT = "Set ANTHROPIC_API_KEY for the daemon, or choose another model (agent.model)."
 
 
 class AnthropicModel:
@@ -37,10 +33,12 @@ class AnthropicModel:
         self, model: str, *, api_key: str | None, base_url: str | None, stall_s: float
     ) -> None:
         self._model = model
+        key = (api_key or "").strip()
         self._client = None
-        if api_key:
+        self._problem = _problem_of(key)
+        if self._problem is None:
             self._client = anthropic.AsyncAnthropic(
-                api_key=api_key,
+                api_key=key,
                 base_url=base_url or "https://api.anthropic.com",
                 max_retries=0,
                 timeout=httpx2.Timeout(stall_s, connect=_CONNECT_S),
@@ -52,7 +50,7 @@ class AnthropicModel:
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         if self._client is None:
-            raise _NO_KEY
+            raise ModelError(ModelErrorKind.AUTHENTICATION, str(self._problem), hint=_KEY_HINT)
         try:
             stream = await self._client.messages.create(
                 model=request.model,
@@ -80,6 +78,15 @@ class AnthropicModel:
     async def aclose(self) -> None:
         if self._client is not None:
             await self._client.close()
+
+
+def _problem_of(key: str) -> str | None:
+    """What is wrong with a key at first sight. An illegal one would be shown by the HTTP client."""
+    if not key:
+        return "there is no key for Anthropic"
+    if not (key.isascii() and key.isprintable()):
+        return "the key for Anthropic holds a character that no key has"
+    return None
 
 
 def with_cache_mark(messages: Any) -> list[dict[str, Any]]:
@@ -143,14 +150,25 @@ class _Draft:
         if pieces is None:
             return
         text = "".join(pieces)
-        try:
-            value: object = json.loads(text) if text else {}
-        except ValueError:
-            value = None
-        if not is_object(value):
+        value = _arguments(text)
+        if value is None:
             self.invalid[self.blocks[index]["id"]] = text
-            value = {}
-        self.blocks[index]["input"] = value
+        self.blocks[index]["input"] = value or {}
+
+
+def _arguments(text: str) -> Mapping[str, object] | None:
+    """The arguments of a call; None when they are no object, or one that can not be sent back."""
+    try:
+        value: object = json.loads(text) if text else {}
+        _must_be_sendable(value)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_object(value) else None
+
+
+def _must_be_sendable(value: object) -> None:
+    """Python reads more than JSON can say: NaN, infinity, half a character. Raises ValueError."""
+    json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
 
 
 async def _gather(stream: AsyncIterator[Any], request_id: str | None) -> ModelReply:

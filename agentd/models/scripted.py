@@ -137,10 +137,12 @@ class _Told:
     def __init__(self, request: ModelRequest) -> None:
         self._last = list(request.messages[-1]["content"])
         self._results = [block for block in self._last if block["type"] == "tool_result"]
+        # The session may be older than the task: count back over the replies that are the task's.
+        replies = sum(message["role"] == "assistant" for message in request.messages)
+        said = [message for message in request.messages if message["role"] == "user"]
         texts = [
             block["text"]
-            for message in request.messages
-            if message["role"] == "user"
+            for message in said[max(0, replies - request.turn) :]
             for block in message["content"]
             if block["type"] == "text"
         ]

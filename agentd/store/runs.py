@@ -110,6 +110,12 @@ class RunStore(Capability):
             await self._record(conn, run, ending.name, ending.error, now)
             conn.announce()
 
+    async def is_open(self, run: Run) -> bool:
+        """Whether the task is still being worked by this run."""
+        async with self._db.transaction() as conn:
+            found = await conn.fetch(_SQL["is_open"], id=run.task_id, token=run.token)
+            return bool(found)
+
     async def put_back(self, run: Run) -> None:
         """Give the task back to the queue unharmed. Raises RunLost."""
         now = self._clock.now()

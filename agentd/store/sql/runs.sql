@@ -75,6 +75,9 @@ SET state = $state, output = $output, error = $error, retryable = $retryable,
 WHERE id = $id AND token = $token AND state = 'running'
 RETURNING id;
 
+-- query: is_open
+SELECT id FROM tasks WHERE id = $id AND token = $token AND state = 'running';
+
 -- query: put_back
 -- Unharmed: this claim counts as no attempt.
 UPDATE tasks
