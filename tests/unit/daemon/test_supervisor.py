@@ -1,0 +1,113 @@
+"""The supervisor and its workers: how many at a time, in which order, and what an error costs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agentd.agent.loop import Loop
+from agentd.daemon.worker import Assignment, Worker
+from agentd.domain.errors import RunLost, StoreBusy
+from agentd.domain.ids import DaemonId, SessionId
+from agentd.domain.task import NewTask, Priority, TaskState
+from agentd.store.runs import Claim, RunStore
+from agentd.store.tasks import TaskStore
+from tests.desk import desk
+from tests.messages_turns import DONE, Turn
+
+
+async def test_as_many_tasks_as_allowed_are_worked_at_a_time_and_no_more(tmp_path: Path) -> None:
+    """Each reply comes only once three have been asked for together."""
+    asked, most = 0, 0
+    three = anyio.Event()
+
+    async def behave(_: Mapping[str, Any]) -> Turn:
+        nonlocal asked, most
+        asked += 1
+        most = max(most, asked)
+        if asked == 3:
+            three.set()
+        await three.wait()
+        asked -= 1
+        return DONE
+
+    async with desk(tmp_path, behave=behave, daemon__concurrency=3) as at:
+        ids = [(await at.enqueue(f"Task {number}.")).id for number in range(9)]
+        await at.drain()
+        states = {(await at.tasks.get(each)).state for each in ids}
+    assert states == {TaskState.COMPLETED}
+    assert most == 3
+
+
+async def test_urgent_tasks_first_then_the_oldest_and_one_of_a_session_at_a_time(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path, DONE, DONE, daemon__concurrency=1) as at:
+        for prompt, priority in (
+            ("low", Priority.LOW),
+            ("first", Priority.MEDIUM),
+            ("second", Priority.MEDIUM),
+            ("high", Priority.HIGH),
+        ):
+            await at.enqueue(prompt, priority=priority)
+        await at.drain()
+        said = [body["messages"][0]["content"][0]["text"] for body in at.api.requests]
+    assert said == ["high", "first", "second", "low"]
+
+
+async def test_tasks_of_one_session_never_run_together(tmp_path: Path) -> None:
+    running = 0
+
+    async def behave(_: Mapping[str, Any]) -> Turn:
+        nonlocal running
+        running += 1
+        assert running == 1
+        await anyio.lowlevel.checkpoint()
+        running -= 1
+        return DONE
+
+    async with desk(tmp_path, behave=behave) as at:
+        for number in range(4):
+            await at.enqueue(f"Task {number}.", session_id=SessionId("main"))
+        await at.drain()
+        states = {task.state for task in await at.tasks.list()}
+    assert states == {TaskState.COMPLETED}
+
+
+class _FailingLoop(Loop):
+    """Stands for a loop in which something breaks that nobody thought of."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    async def work(self) -> None:
+        raise self._error
+
+
+async def _claimed(tasks: TaskStore, runs: RunStore) -> Claim:
+    await tasks.enqueue(NewTask(prompt="x", enqueued_by="test"))
+    (claim,) = (await runs.glance(DaemonId("d"), limit=1)).claims
+    return claim
+
+
+@pytest.mark.parametrize("error", [KeyError("nobody thought of it"), StoreBusy("locked")])
+async def test_an_unexpected_error_ends_the_task_and_not_the_daemon(
+    error: Exception, tasks: TaskStore, runs: RunStore
+) -> None:
+    claim = await _claimed(tasks, runs)
+    worker = Worker(runs, lambda _: _FailingLoop(error))
+    await worker.work(Assignment(claim, anyio.Event()))
+    task = await tasks.get(claim.task.id)
+    assert task.state is TaskState.FAILED
+    assert task.retryable
+    assert str(error.args[0]) in (task.error or "")
+
+
+async def test_a_run_that_was_lost_changes_nothing(tasks: TaskStore, runs: RunStore) -> None:
+    claim = await _claimed(tasks, runs)
+    await runs.take_over([DaemonId("d")])
+    worker = Worker(runs, lambda _: _FailingLoop(RunLost(claim.task.id, claim.run.id)))
+    await worker.work(Assignment(claim, anyio.Event()))
+    assert (await tasks.get(claim.task.id)).state is TaskState.PENDING
