@@ -87,23 +87,26 @@ class Engine:
             self._yield_to_waiters()
 
     def _while_idle(self) -> None:
-        hub = self._hub
-        if not hub.in_transaction and time.monotonic() - self._used_at >= _IDLE_S:
+        if self._hub.in_transaction:
+            return
+        if time.monotonic() - self._used_at >= _IDLE_S:
             self._let_go()
-        else:
-            self._yield_to_waiters()
+        elif self._hub.lease.wanted():
+            self._yield()
 
     def _yield_to_waiters(self) -> None:
         hub = self._hub
         if hub.in_transaction or not hub.attached:
             return
-        now = time.monotonic()
         busy_peer = hub.attached_at - self._yielded_at < _BUSY_PEER_S
-        if busy_peer and now - hub.attached_at < _HOLD_S:
+        if busy_peer and time.monotonic() - hub.attached_at < _HOLD_S:
             return
         if hub.lease.wanted():
-            self._let_go()
-            self._yielded_at = time.monotonic()
+            self._yield()
+
+    def _yield(self) -> None:
+        self._let_go()
+        self._yielded_at = time.monotonic()
 
     def _let_go(self) -> None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from agentd.domain.errors import StoreUnusable
+from agentd.domain.errors import StoreError, StoreUnusable
 from agentd.store.hub import Hub
 
 
@@ -49,20 +49,26 @@ def admit(hub: Hub) -> None:
 
 
 def _version(hub: Hub) -> int:
+    """0: an empty database."""
+    try:
+        return int(hub.run("SELECT max(version) AS newest FROM schema_versions")[0]["newest"])
+    except StoreError:
+        _refuse_foreign_tables(hub)
+        return 0
+
+
+def _refuse_foreign_tables(hub: Hub) -> None:
     tables = {
         row["table_name"]
         for row in hub.run(
             "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'agentd'"
         )
     }
-    if "schema_versions" in tables:
-        return int(hub.run("SELECT max(version) AS newest FROM schema_versions")[0]["newest"])
     if tables:
         raise StoreUnusable(
             f"{hub.path} is a DuckDB database, but not one of agentd (it has {min(tables)!r})",
             hint="Move that file away, or name another home with --home. Nothing was changed.",
         )
-    return 0
 
 
 def _apply(hub: Hub, migration: Migration) -> None:
