@@ -75,6 +75,37 @@ class NewTask:
     limits: Limits = field(default_factory=Limits)
     enqueued_by: str = "cli"
 
+    def as_task(self, task_id: TaskId, session_id: SessionId, now: datetime) -> "Task":
+        """What stands in the queue once this was enqueued."""
+        return Task(
+            id=task_id,
+            session_id=session_id,
+            prompt=self.prompt,
+            title=self.title,
+            priority=self.priority,
+            state=TaskState.PENDING,
+            after=tuple(sorted(set(self.after))),
+            after_any=self.after_any,
+            not_before=self.not_before,
+            key=self.key,
+            model=self.model,
+            limits=self.limits,
+            attempt=0,
+            token=0,
+            waiting_reason=None,
+            wake_at=None,
+            wake_on_task=None,
+            output=None,
+            error=None,
+            retryable=False,
+            cancel_requested_at=None,
+            enqueued_by=self.enqueued_by,
+            created_at=now,
+            updated_at=now,
+            started_at=None,
+            finished_at=None,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

@@ -35,7 +35,8 @@ class Statement:
 
 
 Unit = list[Statement]  # more than one only when they are merged inserts
-_TOKENS = "SELECT id, token FROM tasks WHERE id = ANY($ids)"
+_OWNERS = "SELECT id, token FROM tasks WHERE id = ANY($ids)"
+_OWNER = "SELECT id, token FROM tasks WHERE id = $id"
 
 
 @dataclass(slots=True)
@@ -128,7 +129,9 @@ class Batch:
         if not fenced or self.broken is not None:
             return
         ids = list({run.task_id for _, run in fenced})
-        tokens = {row["id"]: row["token"] for row in hub.run(_TOKENS, {"ids": ids})}
+        # A plain comparison takes half the time of the list, and one run at a time is common.
+        found = hub.run(_OWNERS, {"ids": ids}) if ids[1:] else hub.run(_OWNER, {"id": ids[0]})
+        tokens = {row["id"]: row["token"] for row in found}
         for owner, run in fenced:
             if tokens.get(run.task_id) != run.token:
                 owner.failure = RunLost(run.task_id, run.id)

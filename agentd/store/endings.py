@@ -14,7 +14,8 @@ async def fail_successors(
     conn: Connection, ended: Sequence[TaskId], how: str, now: datetime
 ) -> None:
     """Fail, along the whole chain, what could only run after `ended`. `how`: "failed: why"."""
-    reason = f"predecessor {ended[0]} {how}"
+    first = next(iter(ended), None)
     while ended:
+        reason = f"predecessor {first} {how}"
         failed = await conn.fetch(_SQL["fail_successors"], ids=list(ended), error=reason, now=now)
         ended = [TaskId(row["id"]) for row in failed]

@@ -18,7 +18,7 @@ from agentd.store.hub import Hub
 T = TypeVar("T")
 
 _IDLE_S = 0.025  # kept attached this long without work: the next call often follows at once
-_GLANCE_S = 0.002  # how often an idle holder looks for waiters
+_GLANCE_S = 0.0004  # how often an idle holder looks for waiters
 _HOLD_S = 0.010  # least hold while another process is as busy as this one
 _BUSY_PEER_S = 0.025  # asked again within this time of the last hand-over: that peer is busy
 

@@ -84,7 +84,7 @@ class EventStore(Capability):
     async def outcomes(self, task_ids: Sequence[TaskId]) -> Sequence[rows.Row]:
         """id, title, state, output and error of tasks, for those that come after them."""
         async with self._db.transaction() as conn:
-            return await conn.fetch(_TASKS["get"], ids=list(task_ids))
+            return await conn.fetch(_TASKS["outcomes"], ids=list(task_ids))
 
 
 def _parameters(event: Event) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Turns rows into the objects of the domain."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from agentd.domain.event import Event, EventKind
@@ -32,14 +33,13 @@ _SAME = [
 ]
 
 
-def task(row: Row) -> Task:
-    """`after_ids` of the row is one text, ids apart by spaces."""
+def task(row: Row, after: Sequence[str]) -> Task:
     return Task(
         id=TaskId(row["id"]),
         session_id=SessionId(row["session_id"]),
         priority=Priority(row["priority"]),
         state=TaskState(row["state"]),
-        after=tuple(TaskId(each) for each in (row["after_ids"] or "").split()),
+        after=tuple(TaskId(each) for each in after),
         limits=Limits(row["max_tool_iterations"], row["deadline_s"]),
         wake_on_task=TaskId(row["wake_on_task"]) if row["wake_on_task"] else None,
         **{name: row[name] for name in _SAME},

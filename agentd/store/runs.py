@@ -9,15 +9,14 @@ from agentd.domain.clock import Clock
 from agentd.domain.errors import RunLost
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
 from agentd.domain.run import Run
-from agentd.domain.task import Task, TaskState
+from agentd.domain.task import Priority, Task, TaskState
 from agentd.store import rows
 from agentd.store.connection import Connection, Transactor
 from agentd.store.endings import fail_successors
 from agentd.store.queries import load
-from agentd.store.tasks import refuse_cycles
+from agentd.store.tasks import refuse_cycles, with_predecessors
 
 _SQL = load("runs")
-_TASKS = load("tasks")
 _SESSIONS = load("sessions")
 
 
@@ -66,18 +65,24 @@ class RunStore(Capability):
         """Wake what is due, claim up to `limit` tasks, and see what else happened; all at once."""
         now = self._clock.now()
         async with self._db.transaction() as conn:
-            await conn.execute(_SQL["wake_due"], now=now)
+            signs = await conn.fetch_one(_SQL["signs"], now=now)
+            assert signs is not None
+            next_wake, next_start = signs["next_wake"], signs["next_start"]
+            wakes = signs["awaiting"] or (next_wake is not None and next_wake <= now)
+            if wakes:
+                await conn.execute(_SQL["wake_due"], now=now)
             claims: list[Claim] = []
-            if limit > 0:
+            if limit > 0 and (signs["pending"] or wakes):
                 claims = await self._claim(conn, daemon_id, limit, now)
-            to_cancel = await conn.fetch(_SQL["cancel_requests"], daemon_id=daemon_id)
+            to_cancel: Sequence[rows.Row] = ()
+            if signs["cancelling"]:
+                to_cancel = await conn.fetch(_SQL["cancel_requests"], daemon_id=daemon_id)
             messages = await conn.fetch(_SESSIONS["sessions_with_messages"])
-            due = await conn.fetch_value(_SQL["next_due"], now=now)
             return Glance(
                 claims,
                 frozenset(TaskId(row["id"]) for row in to_cancel),
                 frozenset(SessionId(row["session_id"]) for row in messages),
-                due,
+                min((due for due in (next_wake, next_start) if due is not None), default=None),
             )
 
     async def end(self, run: Run, ending: Ending) -> None:
@@ -134,6 +139,8 @@ class RunStore(Capability):
                 await conn.execute(_SQL["take_over"], id=row["id"], token=row["token"], now=now)
                 run = _run_of(row)
                 await self._record(conn, run, "lost", "the daemon ended", now)
+            cancelled = [TaskId(row["id"]) for row in left if row["cancel_requested_at"]]
+            await fail_successors(conn, cancelled, "was cancelled", now)
             if left:
                 conn.announce()
             return [TaskId(row["id"]) for row in left]
@@ -146,16 +153,22 @@ class RunStore(Capability):
     async def _claim(
         self, conn: Connection, daemon_id: DaemonId, limit: int, now: datetime
     ) -> list[Claim]:
-        claimed = await conn.fetch(_SQL["claim"], daemon_id=daemon_id, limit=limit, now=now)
-        if not claimed:
+        first = await _first_of_sessions(conn, limit, now)
+        if not first:
             return []
-        found = await conn.fetch(_TASKS["get"], ids=[row["id"] for row in claimed])
-        sessions = [row["session_id"] for row in found]
-        spoken = await conn.fetch(_SQL["sessions_with_events"], ids=sessions)
-        known = {row["session_id"] for row in spoken}
+        claimed = await conn.fetch(_SQL["claim"], daemon_id=daemon_id, ids=first, now=now)
+        tasks = await with_predecessors(conn, claimed)
+        # The first claim of a task in a session of its own: nothing can stand there yet.
+        unknown = {
+            each.session_id for each in tasks if each.token > 1 or each.session_id != each.id
+        }
+        known: set[str] = set()
+        if unknown:
+            spoken = await conn.fetch(_SQL["sessions_with_events"], ids=list(unknown))
+            known = {row["session_id"] for row in spoken}
         return [
-            Claim(rows.task(row), _run_of(row), row["woken_by"], row["session_id"] not in known)
-            for row in found
+            Claim(task, _run_of(row), row["woken_by"], task.session_id not in known)
+            for task, row in sorted(zip(tasks, claimed, strict=True), key=_in_order)
         ]
 
     async def _record(
@@ -179,6 +192,25 @@ class RunStore(Capability):
             ending=ending,
             error=error,
         )
+
+
+async def _first_of_sessions(conn: Connection, limit: int, now: datetime) -> list[str]:
+    """Up to `limit` claimable tasks, the most urgent of each session. In pages: plans are dear."""
+    found: dict[str, str] = {}
+    offset, page = 0, 4 * limit
+    while len(found) < limit:
+        candidates = await conn.fetch(_SQL["candidates"], now=now, limit=page, offset=offset)
+        for row in candidates:
+            found.setdefault(row["session_id"], row["id"])
+        if len(candidates) < page:
+            break
+        offset += page
+    return list(found.values())[:limit]
+
+
+def _in_order(claimed: tuple[Task, rows.Row]) -> tuple[int, datetime, str]:
+    task, _ = claimed
+    return list(Priority).index(task.priority), task.created_at, task.id
 
 
 def _run_of(row: rows.Row) -> Run:

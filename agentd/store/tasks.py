@@ -62,6 +62,7 @@ class TaskStore(Capability):
             await SessionStore(conn, self._clock).open(
                 session_id, title=new.title, is_new=new.session_id is None
             )
+            task = new.as_task(task_id, session_id, self._clock.now())
             await conn.execute(
                 _SQL["add"],
                 id=task_id,
@@ -76,11 +77,11 @@ class TaskStore(Capability):
                 max_tool_iterations=new.limits.max_tool_iterations,
                 deadline_s=new.limits.deadline_s,
                 enqueued_by=new.enqueued_by,
-                now=self._clock.now(),
+                now=task.created_at,
             )
-            await _set_predecessors(conn, task_id, new.after)
+            await _set_predecessors(conn, task_id, task.after)
             conn.announce()
-            return Enqueued(await _get(conn, task_id), created=True)
+            return Enqueued(task, created=True)
 
     async def get(self, task_id: TaskId) -> Task:
         """Raises NotFound."""
@@ -111,7 +112,7 @@ class TaskStore(Capability):
                 limit=limit,
                 offset=offset,
             )
-            return [rows.task(row) for row in found]
+            return await with_predecessors(conn, found)
 
     async def count_by_state(self) -> dict[TaskState, int]:
         async with self._db.transaction() as conn:
@@ -174,7 +175,12 @@ class TaskStore(Capability):
 
     async def retry(self, task_id: TaskId) -> Task:
         """Let a failed or cancelled task go on in its session. Raises NotFound, Refused."""
-        return await self._wake(task_id, "retry", "only a failed or cancelled task can be retried")
+        async with self._db.transaction() as conn:
+            task = await _get(conn, task_id)
+            await _check_predecessors(conn, task.after, after_any=task.after_any)
+            return await TaskStore(conn, self._clock)._wake(  # noqa: SLF001 - itself
+                task_id, "retry", "only a failed or cancelled task can be retried"
+            )
 
     async def resume(self, task_id: TaskId, message: str | None = None) -> Task:
         """Wake a waiting task, with something to say to it. Raises NotFound, Refused."""
@@ -199,7 +205,7 @@ class TaskStore(Capability):
     ) -> None:
         await _check_predecessors(conn, after, after_any=task.after_any)
         await conn.execute(_SQL["remove_predecessors"], task_id=task.id)
-        await _set_predecessors(conn, task.id, after)
+        await _set_predecessors(conn, task.id, dict.fromkeys(after))
         await refuse_cycles(conn, task.id)
 
 
@@ -211,17 +217,26 @@ async def refuse_cycles(conn: Connection, task_id: TaskId) -> None:
         raise CycleRefused([TaskId(each) for each in cycle])
 
 
+async def with_predecessors(conn: Connection, found: Sequence[rows.Row]) -> list[Task]:
+    """Rows of `tasks` as tasks."""
+    after: dict[str, list[str]] = {row["id"]: [] for row in found}
+    if found:
+        for edge in await conn.fetch(_SQL["predecessors"], ids=list(after)):
+            after[edge["task_id"]].append(edge["after_id"])
+    return [rows.task(row, after[row["id"]]) for row in found]
+
+
 async def _get(conn: Connection, task_id: TaskId) -> Task:
-    row = await conn.fetch_one(_SQL["get"], ids=[task_id])
+    row = await conn.fetch_one(_SQL["get"], id=task_id)
     if row is None:
         raise NotFound("task", task_id, hint="`agentd task list` shows what there is.")
-    return rows.task(row)
+    return (await with_predecessors(conn, [row]))[0]
 
 
 async def _set_predecessors(conn: Connection, task_id: TaskId, after: Iterable[TaskId]) -> None:
     await conn.execute_many(
         _SQL["add_predecessor"],
-        [{"task_id": task_id, "after_id": each} for each in dict.fromkeys(after)],
+        [{"task_id": task_id, "after_id": each} for each in after],
     )
 
 

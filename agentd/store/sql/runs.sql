@@ -1,5 +1,16 @@
 -- The queue as a daemon sees it: claim, end, put back. `token` fences every write of a run.
 
+-- query: signs
+-- What there is to do, in one cheap look: most looks find nothing.
+SELECT
+    sum(CASE WHEN state = 'pending' THEN 1 ELSE 0 END) AS pending,
+    count(wake_on_task) AS awaiting,
+    count(cancel_requested_at) AS cancelling,
+    min(wake_at) AS next_wake,
+    min(CASE WHEN not_before > $now THEN not_before END) AS next_start
+FROM tasks
+WHERE state IN ('pending', 'running', 'waiting');
+
 -- query: wake_due
 -- Waiting tasks whose condition holds: the time has come, or the task they wait for has ended.
 UPDATE tasks
@@ -12,49 +23,31 @@ WHERE state = 'waiting'
            AND wake_on_task NOT IN (
                SELECT id FROM tasks WHERE state IN ('pending', 'running', 'waiting'))));
 
+-- query: candidates
+-- The claimable tasks in the order of work. A predecessor that failed has failed its successors with
+-- it, so only unfinished ones stand in the way.
+SELECT t.id, t.session_id
+FROM tasks t
+WHERE t.state = 'pending'
+  AND (t.not_before IS NULL OR t.not_before <= $now)
+  AND t.session_id NOT IN (SELECT r.session_id FROM tasks r WHERE r.state = 'running')
+  AND t.id NOT IN (
+      SELECT p.task_id
+      FROM task_predecessors p
+      JOIN tasks before ON before.id = p.after_id
+      WHERE before.state IN ('pending', 'running', 'waiting'))
+ORDER BY CASE t.priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, t.created_at, t.id
+LIMIT $limit OFFSET $offset;
+
 -- query: claim
--- The claimable tasks that come first, at most one for each session.
 UPDATE tasks
 SET state = 'running', token = token + 1, attempt = attempt + 1, daemon_id = $daemon_id,
     run_id = id || '.' || CAST(token + 1 AS TEXT), started_at = $now, updated_at = $now
-WHERE id IN (
-    SELECT c.id FROM (
-        SELECT t.id, t.created_at,
-            CASE t.priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END AS rank,
-            row_number() OVER (
-                PARTITION BY t.session_id
-                ORDER BY CASE t.priority WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END,
-                    t.created_at, t.id
-            ) AS place
-        FROM tasks t
-        WHERE t.state = 'pending'
-          AND (t.not_before IS NULL OR t.not_before <= $now)
-          AND t.session_id NOT IN (SELECT r.session_id FROM tasks r WHERE r.state = 'running')
-          AND t.id NOT IN (
-              SELECT p.task_id
-              FROM task_predecessors p
-              JOIN tasks me ON me.id = p.task_id
-              JOIN tasks before ON before.id = p.after_id
-              WHERE me.state = 'pending'
-                AND before.state <> 'completed'
-                AND (NOT me.after_any OR before.state IN ('pending', 'running', 'waiting')))
-    ) c
-    WHERE c.place = 1
-    ORDER BY c.rank, c.created_at, c.id
-    LIMIT $limit
-)
-RETURNING id;
+WHERE id = ANY($ids)
+RETURNING *;
 
 -- query: sessions_with_events
 SELECT DISTINCT session_id FROM events WHERE session_id = ANY($ids);
-
--- query: next_due
--- When the queue changes by itself next.
-SELECT min(due) AS due FROM (
-    SELECT min(not_before) AS due FROM tasks WHERE state = 'pending' AND not_before > $now
-    UNION ALL
-    SELECT min(wake_at) AS due FROM tasks WHERE state = 'waiting'
-) AS dues;
 
 -- query: cancel_requests
 -- Running tasks of this daemon that somebody wants to end.

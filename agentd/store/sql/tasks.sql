@@ -23,12 +23,13 @@ SELECT id FROM tasks WHERE key = $key AND state IN ('pending', 'running', 'waiti
 SELECT id, state FROM tasks WHERE id = ANY($ids);
 
 -- query: get
-SELECT t.*,
-    (SELECT string_agg(p.after_id, ' ' ORDER BY p.after_id)
-     FROM task_predecessors p WHERE p.task_id = t.id) AS after_ids
-FROM tasks t
-WHERE t.id = ANY($ids)
-ORDER BY t.id;
+SELECT * FROM tasks WHERE id = $id;
+
+-- query: outcomes
+SELECT id, title, state, output, error FROM tasks WHERE id = ANY($ids) ORDER BY id;
+
+-- query: predecessors
+SELECT task_id, after_id FROM task_predecessors WHERE task_id = ANY($ids) ORDER BY after_id;
 
 -- query: ids_like
 -- Ids that start or end with what a person typed.
@@ -36,9 +37,7 @@ SELECT id FROM tasks WHERE id LIKE $start OR id LIKE $tail ORDER BY id LIMIT 5;
 
 -- query: list
 -- Unfinished tasks in the order in which they would be claimed, then the others, newest first.
-SELECT t.*,
-    (SELECT string_agg(p.after_id, ' ' ORDER BY p.after_id)
-     FROM task_predecessors p WHERE p.task_id = t.id) AS after_ids
+SELECT t.*
 FROM tasks t
 WHERE (CAST($state AS TEXT) IS NULL OR t.state = $state)
   AND (CAST($priority AS TEXT) IS NULL OR t.priority = $priority)
