@@ -163,6 +163,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     await toolbox.registry.start(toolbox.injector, context)
     factory = LoopFactory(config, store, clock, toolbox)
     try:
+        # Its SDK takes a second to load: not while the first task waits for it.
+        factory.model(config.agent.model)
         return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):

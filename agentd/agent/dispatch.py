@@ -17,9 +17,8 @@ import structlog
 
 from agentd.agent.journal import Journal
 from agentd.agent.transcript import Block
+from agentd.domain.errors import StillRunning
 from agentd.domain.event import EventKind, NewEvent
-from agentd.store.connection import Connection
-from agentd.store.runs import RunStore
 from agentd.store.store import Store
 from agentd.toolkit.call import RolledBack, invoke, validate
 from agentd.toolkit.definition import Effect, Tool
@@ -102,11 +101,13 @@ class Dispatch:
         async def one(call: Call) -> None:
             results[call.id] = call.refusal or await self._invoke(call)
 
-        await self.journal.append([self._intent(call) for call in calls])
         async with anyio.create_task_group() as together:
             for call in calls:
                 together.start_soon(one, call)
-        await self.journal.append([self.result_event(call, results[call.id]) for call in calls])
+        # A read changes nothing, so its intent need not stand on disk before it.
+        intents = [self._intent(call) for call in calls]
+        answers = [self.result_event(call, results[call.id]) for call in calls]
+        await self.journal.append([*intents, *answers])
 
     async def _run_terminals(self, calls: list[Call]) -> bool:
         for place, call in enumerate(calls):
@@ -132,10 +133,8 @@ class Dispatch:
         """Effect, intent and result in one transaction: after a crash all is there, or nothing."""
         try:
             async with self.store.transaction() as conn:
-                conn.fence(self.journal.run)
+                conn.fence(self.journal.run, ends=call.terminal)
                 result = await self._invoke(call, CallContext(conn, self.journal.run, call.id))
-                if call.terminal and not result.is_error and await self._is_open(conn):
-                    result = _not_ended(call)
                 if result.is_error:
                     raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
                 written = await self.journal.write(
@@ -144,11 +143,12 @@ class Dispatch:
         except RolledBack as rolled_back:
             await self.answer(call, rolled_back.result)
             return rolled_back.result
+        except StillRunning:
+            result = _not_ended(call)
+            await self.answer(call, result)
+            return result
         self.journal.committed(written)
         return result
-
-    async def _is_open(self, conn: Connection) -> bool:
-        return await RunStore(conn, self.journal.clock).is_open(self.journal.run)
 
     async def _invoke(self, call: Call, context: CallContext | None = None) -> ToolResult:
         assert call.tool is not None

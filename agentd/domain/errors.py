@@ -81,6 +81,10 @@ class CycleRefused(Refused):
         )
 
 
+class StillRunning(Refused):
+    """A transaction that had to end the task has not done it."""
+
+
 class ModelErrorKind(StrEnum):
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"

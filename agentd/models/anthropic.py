@@ -42,6 +42,7 @@ class AnthropicModel:
                 base_url=base_url or "https://api.anthropic.com",
                 max_retries=0,
                 timeout=httpx2.Timeout(stall_s, connect=_CONNECT_S),
+                http_client=anthropic.DefaultAioHttpClient(),
             )
 
     @property

@@ -8,20 +8,24 @@ the same rows; that is checked.
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentd.domain.errors import RunLost, StoreError, StoreFailed
+from agentd.domain.errors import RunLost, StillRunning, StoreError, StoreFailed
 from agentd.domain.run import Run
 from agentd.store.coalesce import mentions, merged, plain_insert_into, units
 from agentd.store.hub import Hub, Row
 
 
 class Owner:
-    """One short transaction of the group. `failure` ended it; `run` must still own its task."""
+    """One short transaction of the group. `failure` ended it; `run` must still own its task.
 
-    __slots__ = ("failure", "run")
+    `ends`: at the commit the task may not be running any more.
+    """
+
+    __slots__ = ("ends", "failure", "run")
 
     def __init__(self) -> None:
         self.failure: BaseException | None = None
         self.run: Run | None = None
+        self.ends = False
 
 
 @dataclass(slots=True, eq=False)
@@ -35,8 +39,8 @@ class Statement:
 
 
 Unit = list[Statement]  # more than one only when they are merged inserts
-_OWNERS = "SELECT id, token FROM tasks WHERE id = ANY($ids)"
-_OWNER = "SELECT id, token FROM tasks WHERE id = $id"
+_OWNERS = "SELECT id, token, state FROM tasks WHERE id = ANY($ids)"
+_OWNER = "SELECT id, token, state FROM tasks WHERE id = $id"
 
 
 @dataclass(slots=True)
@@ -131,8 +135,12 @@ class Batch:
         ids = list({run.task_id for _, run in fenced})
         # A plain comparison takes half the time of the list, and one run at a time is common.
         found = hub.run(_OWNERS, {"ids": ids}) if ids[1:] else hub.run(_OWNER, {"id": ids[0]})
-        tokens = {row["id"]: row["token"] for row in found}
+        tasks = {row["id"]: row for row in found}
         for owner, run in fenced:
-            if tokens.get(run.task_id) != run.token:
+            task = tasks.get(run.task_id)
+            if task is None or task["token"] != run.token:
                 owner.failure = RunLost(run.task_id, run.id)
+            elif owner.ends and task["state"] == "running":
+                owner.failure = StillRunning(f"task {run.task_id} is still running")
+            if owner.failure is not None:
                 self.forget(hub, owner)

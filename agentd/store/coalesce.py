@@ -1,6 +1,7 @@
-"""Makes one multi-row INSERT of many equal ones: planning a statement costs more than its row.
+"""Makes one INSERT of many equal ones: planning a statement costs more than its row.
 
-Measured: 20 rows in one statement are stored four times as fast as in 20 (docs/benchmarks.md).
+The merged one takes each parameter as a list and unnests it, so that its text and its plan do not
+grow with the rows: 50 rows cost twice as much as one (docs/benchmarks.md).
 """
 
 import re
@@ -8,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-_ROWS_MOST = 20  # beyond it nothing is gained
-_PLAIN_INSERT = re.compile(r"(INSERT INTO (\w+)\s.+?\sVALUES\s*)(\([^()]*\))", re.DOTALL)
+_PLAIN_INSERT = re.compile(r"(INSERT INTO (\w+)\s.+?\s)VALUES\s*(\([^()]*\))", re.DOTALL)
 _PARAMETER = re.compile(r"\$(\w+)")
 
 
@@ -42,26 +42,21 @@ def units(inserts: Sequence[S]) -> Iterator[list[S]]:
     by_sql: dict[str, list[S]] = {}
     for statement in inserts:
         by_sql.setdefault(statement.sql, []).append(statement)
-    for same in by_sql.values():
-        for start in range(0, len(same), _ROWS_MOST):
-            yield same[start : start + _ROWS_MOST]
+    yield from by_sql.values()
 
 
 def merged(unit: Sequence[S]) -> tuple[str, dict[str, Any]]:
     """One statement that does what all of `unit` do."""
     if len(unit) == 1:
         return unit[0].sql, unit[0].parameters
-    parameters = {
-        f"{name}_{row}": value
-        for row, statement in enumerate(unit)
-        for name, value in statement.parameters.items()
-    }
-    return _multi_row(unit[0].sql, len(unit)), parameters
+    names = unit[0].parameters
+    columns = {name: [statement.parameters[name] for statement in unit] for name in names}
+    return _unnesting(unit[0].sql), columns
 
 
 @cache
-def _multi_row(sql: str, rows: int) -> str:
+def _unnesting(sql: str) -> str:
     match = _PLAIN_INSERT.fullmatch(sql)
     assert match is not None
-    values = (_PARAMETER.sub(rf"$\1_{row}", match[3]) for row in range(rows))
-    return match[1] + ", ".join(values)
+    values = match[3].removeprefix("(").removesuffix(")")
+    return match[1] + "SELECT " + _PARAMETER.sub(r"unnest($\1)", values)

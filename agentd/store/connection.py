@@ -4,61 +4,37 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
+import anyio
+
 from agentd.domain.capability import Capability
 from agentd.domain.errors import StoreError
 from agentd.domain.run import Run
-from agentd.store.batch import Batch, Owner, Statement
-from agentd.store.engine import Engine
+from agentd.store.batch import Owner, Statement
 from agentd.store.hub import Row
 from agentd.store.queries import Query
-
-
-class Group:
-    """Short transactions that end in one commit, and the statements that wait to be sent."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._batch = Batch()
-        self._unsent: list[Statement] = []
-
-    def add(self, statement: Statement) -> None:
-        self._unsent.append(statement)
-
-    async def send(self) -> None:
-        """Run everything added so far, in order."""
-        batch, statements = self._batch, self._take()
-        await self._engine.call(lambda hub: batch.run(hub, statements))
-
-    async def forget(self, owner: Owner) -> None:
-        """Undo one member; the others stay."""
-        self._unsent = [statement for statement in self._unsent if statement.owner is not owner]
-        batch = self._batch
-        await self._engine.call(lambda hub: batch.forget(hub, owner))
-
-    async def commit(self) -> None:
-        batch, statements = self._batch, self._take()
-        await self._engine.call(lambda hub: batch.commit(hub, statements))
-
-    def _take(self) -> list[Statement]:
-        statements, self._unsent = self._unsent, []
-        return statements
+from agentd.store.turns import Group, Turns
 
 
 class Connection(Capability):
     """Short-lived: valid inside its `async with store.transaction()`, for one coroutine."""
 
-    def __init__(self, group: Group) -> None:
-        self.owner = Owner()
-        self.announces = False
-        self._group = group
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._owner = Owner()
+        self._group: Group | None = None  # None: nothing was read yet
+        self._statements: list[Statement] = []
+        self._announces = False
         self._closed = False
 
     async def fetch(self, query: Query | str, /, **parameters: Any) -> list[Row]:
         """All rows, as dicts. Raises StoreError; this transaction is then over."""
         statement = self._add(query, parameters)
+        if self._group is None:
+            self._group = await self._turns.take()
+        self._group.add(self._take())
         await self._group.send()
-        if self.owner.failure is not None:
-            raise self.owner.failure
+        if self._owner.failure is not None:
+            raise self._owner.failure
         assert statement.rows is not None
         return statement.rows
 
@@ -85,34 +61,61 @@ class Connection(Capability):
         for parameters in rows:
             self._add(query, parameters)
 
-    def fence(self, run: Run) -> None:
+    def fence(self, run: Run, *, ends: bool = False) -> None:
         """Let this transaction count only if `run` still owns its task at the commit.
 
-        Else leaving the block raises RunLost and nothing of it is stored.
+        Else leaving the block raises RunLost and nothing of it is stored. `ends`: the transaction
+        must have ended the task, else leaving the block raises StillRunning.
         """
-        self.owner.run = run
+        self._owner.run = run
+        self._owner.ends |= ends
 
     def announce(self) -> None:
         """After the commit, tell this and the other processes that the queue changed."""
-        self.announces = True
+        self._announces = True
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator["Connection"]:
         """The same transaction: tables work on a store and inside an open transaction alike."""
         yield self
 
-    def close(self) -> None:
+    async def finish(self) -> None:
+        """Return once everything is on disk. Raises StoreError, RunLost."""
         self._closed = True
+        group, statements = self._group, self._take()
+        if group is not None:
+            group.add(statements)
+            with anyio.CancelScope(shield=True):
+                await self._turns.give(group, announces=self._announces)
+            await group.settled.wait()
+        elif statements or self._announces:
+            await self._turns.ride(statements, announces=self._announces)
+        failure = self._owner.failure or (group and group.failure)
+        if failure is not None:
+            raise failure
+
+    async def abandon(self, error: BaseException) -> None:
+        """Undo what was done; what others of the group did stays."""
+        self._closed = True
+        self._owner.failure = error
+        if self._group is not None:
+            with anyio.CancelScope(shield=True):
+                await self._group.forget(self._owner)
+                await self._turns.give(self._group, announces=False)
 
     def _add(self, query: Query | str, parameters: dict[str, Any]) -> Statement:
         if self._closed:
             raise StoreError("this transaction is closed; open a new one")
-        if self.owner.failure is not None:
+        if self._owner.failure is not None:
             raise StoreError("this transaction was ended by an error; open a new one")
         sql = query if isinstance(query, str) else query.sql
-        statement = Statement(self.owner, sql, parameters)
-        self._group.add(statement)
+        statement = Statement(self._owner, sql, parameters)
+        self._statements.append(statement)
         return statement
+
+    def _take(self) -> list[Statement]:
+        statements, self._statements = self._statements, []
+        return statements
 
 
 class Transactor(Protocol):

@@ -77,7 +77,9 @@ class RunStore(Capability):
             to_cancel: Sequence[rows.Row] = ()
             if signs["cancelling"]:
                 to_cancel = await conn.fetch(_SQL["cancel_requests"], daemon_id=daemon_id)
-            messages = await conn.fetch(_SESSIONS["sessions_with_messages"])
+            messages: Sequence[rows.Row] = ()
+            if signs["messages"]:
+                messages = await conn.fetch(_SESSIONS["sessions_with_messages"])
             return Glance(
                 claims,
                 frozenset(TaskId(row["id"]) for row in to_cancel),
@@ -114,12 +116,6 @@ class RunStore(Capability):
                 await fail_successors(conn, [run.task_id], how, now)
             await self._record(conn, run, ending.name, ending.error, now)
             conn.announce()
-
-    async def is_open(self, run: Run) -> bool:
-        """Whether the task is still being worked by this run."""
-        async with self._db.transaction() as conn:
-            found = await conn.fetch(_SQL["is_open"], id=run.task_id, token=run.token)
-            return bool(found)
 
     async def put_back(self, run: Run) -> None:
         """Give the task back to the queue unharmed. Raises RunLost."""

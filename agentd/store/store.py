@@ -1,7 +1,7 @@
 """`async with store.transaction() as conn`: short transactions, one at a time, committed in groups.
 
-Transactions of one process take turns, so they never conflict. Those that queue up behind each
-other share one DuckDB transaction and one disk flush, and each returns only after that commit.
+Transactions of one process take turns, so they never conflict. Those that come together share one
+DuckDB transaction and one disk flush, and each returns only after that commit (turns.py).
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -14,24 +14,13 @@ import anyio
 
 from agentd.domain.capability import Capability
 from agentd.domain.errors import StoreError
-from agentd.store.connection import Connection, Group
+from agentd.store.connection import Connection
 from agentd.store.engine import Engine
 from agentd.store.hub import Hub
 from agentd.store.schema import admit
+from agentd.store.turns import Turns
 
-_GROUP_MOST = 64  # transactions in one commit: bounds what one failure makes run again
 _inside: ContextVar[bool] = ContextVar("agentd_inside_transaction", default=False)
-
-
-class _OpenGroup:
-    """The group that the next transaction joins."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.group = Group(engine)
-        self.members = 0
-        self.announces = False
-        self.settled = anyio.Event()
-        self.failure: BaseException | None = None
 
 
 class Store(Capability):
@@ -48,9 +37,7 @@ class Store(Capability):
         self.path = path
         self._engine = Engine(Hub(path, busy_s=busy_s, admit=admit))
         self._transaction_s = transaction_s + busy_s
-        self._announce = announce
-        self._turn = anyio.Lock(fast_acquire=True)
-        self._open: _OpenGroup | None = None
+        self._turns = Turns(self._engine, announce)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Connection]:
@@ -61,33 +48,19 @@ class Store(Capability):
         """
         if _inside.get():
             raise StoreError("a transaction is open in this call already; use its connection")
-        async with self._turn:
-            joined = self._open = self._open or _OpenGroup(self._engine)
-            connection = Connection(joined.group)
-            inside = _inside.set(True)
-            try:
-                with anyio.fail_after(self._transaction_s):
-                    yield connection
-            except BaseException as error:
-                connection.owner.failure = error
-                with anyio.CancelScope(shield=True):
-                    await self._forget(joined, connection)
-                if isinstance(error, TimeoutError):
-                    raise StoreError(_TOO_LONG) from error
-                raise
-            finally:
-                _inside.reset(inside)
-                connection.close()
-                joined.members += 1
-                joined.announces |= connection.announces
-                if self._is_last(joined):
-                    self._open = None
-                    with anyio.CancelScope(shield=True):
-                        await self._commit(joined)
-        await joined.settled.wait()
-        failure = connection.owner.failure or joined.failure
-        if failure is not None:
-            raise failure
+        connection = Connection(self._turns)
+        inside = _inside.set(True)
+        try:
+            with anyio.fail_after(self._transaction_s):
+                yield connection
+        except BaseException as error:
+            await connection.abandon(error)
+            if isinstance(error, TimeoutError):
+                raise StoreError(_TOO_LONG) from error
+            raise
+        finally:
+            _inside.reset(inside)
+        await connection.finish()
 
     async def aclose(self) -> None:
         """Let go of the file and end the database thread."""
@@ -99,27 +72,6 @@ class Store(Capability):
     async def __aexit__(self, *_: object) -> None:
         with anyio.CancelScope(shield=True):
             await self.aclose()
-
-    def _is_last(self, joined: _OpenGroup) -> bool:
-        nobody_follows = self._turn.statistics().tasks_waiting == 0
-        return nobody_follows or joined.failure is not None or joined.members >= _GROUP_MOST
-
-    async def _commit(self, joined: _OpenGroup) -> None:
-        try:
-            if joined.failure is None:
-                await joined.group.commit()
-        except StoreError as error:
-            joined.failure = error
-        finally:
-            joined.settled.set()
-        if joined.failure is None and joined.announces:
-            self._announce()
-
-    async def _forget(self, joined: _OpenGroup, connection: Connection) -> None:
-        try:
-            await joined.group.forget(connection.owner)
-        except StoreError as error:
-            joined.failure = error
 
 
 _TOO_LONG = (

@@ -7,7 +7,8 @@ SELECT
     count(wake_on_task) AS awaiting,
     count(cancel_requested_at) AS cancelling,
     min(wake_at) AS next_wake,
-    min(CASE WHEN not_before > $now THEN not_before END) AS next_start
+    min(CASE WHEN not_before > $now THEN not_before END) AS next_start,
+    (SELECT count(*) FROM messages WHERE delivered_at IS NULL) AS messages
 FROM tasks
 WHERE state IN ('pending', 'running', 'waiting');
 
@@ -67,9 +68,6 @@ SET state = $state, output = $output, error = $error, retryable = $retryable,
     cancel_requested_at = NULL, finished_at = $finished_at, updated_at = $now
 WHERE id = $id AND token = $token AND state = 'running'
 RETURNING id;
-
--- query: is_open
-SELECT id FROM tasks WHERE id = $id AND token = $token AND state = 'running';
 
 -- query: put_back
 -- Unharmed: this claim counts as no attempt.

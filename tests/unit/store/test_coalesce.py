@@ -23,12 +23,12 @@ def test_only_a_bare_insert_of_values_is_plain() -> None:
     assert plain_insert_into("UPDATE runs SET n = $n") is None
 
 
-def test_equal_inserts_become_one_with_numbered_parameters() -> None:
+def test_equal_inserts_become_one_that_takes_lists() -> None:
     statements = [Statement(INSERT, {"id": name, "n": n}) for n, name in enumerate("abc")]
     (unit,) = units(statements)
     sql, parameters = merged(unit)
-    assert sql == "INSERT INTO runs (id, n) VALUES ($id_0, $n_0), ($id_1, $n_1), ($id_2, $n_2)"
-    assert parameters == {"id_0": "a", "n_0": 0, "id_1": "b", "n_1": 1, "id_2": "c", "n_2": 2}
+    assert sql == "INSERT INTO runs (id, n) SELECT unnest($id), unnest($n)"
+    assert parameters == {"id": ["a", "b", "c"], "n": [0, 1, 2]}
 
 
 def test_different_inserts_stay_apart() -> None:
