@@ -140,6 +140,8 @@ class Batch:
             task = tasks.get(run.task_id)
             if task is None or task["token"] != run.token:
                 owner.failure = RunLost(run.task_id, run.id)
+            elif not owner.ends and task["state"] != "running":
+                owner.failure = RunLost(run.task_id, run.id)
             elif owner.ends and task["state"] == "running":
                 owner.failure = StillRunning(f"task {run.task_id} is still running")
             if owner.failure is not None:

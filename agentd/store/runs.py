@@ -6,7 +6,6 @@ from datetime import datetime
 
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
-from agentd.domain.errors import RunLost
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.domain.task import Priority, Task, TaskState
@@ -92,8 +91,8 @@ class RunStore(Capability):
         now = self._clock.now()
         finished = ending.state is not TaskState.WAITING
         async with self._db.transaction() as conn:
-            conn.fence(run)
-            ended = await conn.fetch(
+            conn.fence(run, ends=True)
+            await conn.execute(
                 _SQL["end"],
                 id=run.task_id,
                 token=run.token,
@@ -107,8 +106,6 @@ class RunStore(Capability):
                 finished_at=now if finished else None,
                 now=now,
             )
-            if not ended:
-                raise RunLost(run.task_id, run.id)
             if ending.wake_on_task is not None:
                 await refuse_cycles(conn, run.task_id)
             if ending.state in (TaskState.FAILED, TaskState.CANCELLED):
@@ -121,8 +118,8 @@ class RunStore(Capability):
         """Give the task back to the queue unharmed. Raises RunLost."""
         now = self._clock.now()
         async with self._db.transaction() as conn:
-            if not await conn.fetch(_SQL["put_back"], id=run.task_id, token=run.token, now=now):
-                raise RunLost(run.task_id, run.id)
+            conn.fence(run, ends=True)
+            await conn.execute(_SQL["put_back"], id=run.task_id, token=run.token, now=now)
             await self._record(conn, run, "put_back", None, now)
             conn.announce()
 

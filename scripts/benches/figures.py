@@ -57,6 +57,8 @@ def table(rows: Sequence[tuple[Figure, float, float]]) -> str:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
+    if len(values) < 2:
+        return max(values, default=float("nan"))
     return quantiles(values, n=100, method="inclusive")[percent - 1]
 
 

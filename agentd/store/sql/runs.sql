@@ -61,20 +61,17 @@ UPDATE tasks SET woken_by = NULL, waiting_reason = NULL, wake_on_task = NULL, up
 WHERE id = $id;
 
 -- query: end
--- No row back: the task is no longer this run's.
 UPDATE tasks
 SET state = $state, output = $output, error = $error, retryable = $retryable,
     waiting_reason = $waiting_reason, wake_at = $wake_at, wake_on_task = $wake_on_task,
     cancel_requested_at = NULL, finished_at = $finished_at, updated_at = $now
-WHERE id = $id AND token = $token AND state = 'running'
-RETURNING id;
+WHERE id = $id AND token = $token AND state = 'running';
 
 -- query: put_back
 -- Unharmed: this claim counts as no attempt.
 UPDATE tasks
 SET state = 'pending', attempt = attempt - 1, daemon_id = NULL, run_id = NULL, updated_at = $now
-WHERE id = $id AND token = $token AND state = 'running'
-RETURNING id;
+WHERE id = $id AND token = $token AND state = 'running';
 
 -- query: of_daemons
 -- What daemons that are no longer there left running.
