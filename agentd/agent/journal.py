@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentd.domain.clock import Clock
-from agentd.domain.event import Event, EventKind, NewEvent
+from agentd.domain.event import Event, EventKind, NewEvent, storable
 from agentd.domain.run import Run
 from agentd.store.connection import Transactor
 from agentd.store.events import EventStore
@@ -20,10 +20,27 @@ class Journal:
     db: Transactor
     clock: Clock
     events: list[Event] = field(default_factory=list[Event])
+    _held: list[Event] = field(default_factory=list[Event])
+    _opened: bool = False
 
     async def load(self) -> None:
         """Read what the session holds so far."""
         self.events = list(await EventStore(self.db, self.clock).of_session(self.run.session_id))
+
+    def hold(self, events: Sequence[NewEvent], *, opened: bool) -> None:
+        """Write `events` with whatever is written next: what can be said again may wait for that.
+
+        opened: with them the task is told what woke it.
+        """
+        numbered = self._numbered(events)
+        self._held += numbered
+        self.events += numbered
+        self._opened |= opened
+
+    async def flush(self) -> None:
+        """Write what is held, if anything is."""
+        if self._held:
+            await self.append([])
 
     async def append(self, events: Sequence[NewEvent], **along: Any) -> None:
         """Write `events`; in memory only once they are on disk. Raises RunLost.
@@ -36,11 +53,13 @@ class Journal:
         self, events: Sequence[NewEvent], *, db: Transactor, **along: Any
     ) -> Sequence[Event]:
         """Write `events` without taking note of them: `committed` does, after the commit."""
-        return await EventStore(db, self.clock).append(
-            self.run, self.events[-1].seq if self.events else 0, events, **along
-        )
+        numbered = self._numbered(events)
+        store = EventStore(db, self.clock)
+        await store.append(self.run, [*self._held, *numbered], opened=self._opened, **along)
+        return numbered
 
     def committed(self, written: Sequence[Event]) -> None:
+        self._held, self._opened = [], False
         self.events.extend(written)
 
     def event(self, kind: EventKind, /, **body: Any) -> NewEvent:
@@ -50,6 +69,14 @@ class Journal:
     async def note(self, note: str, /, *, call: ModelCall | None = None, **facts: Any) -> None:
         """Something for people; the model never sees it."""
         await self.append([self.event(EventKind.NOTE, note=note, **facts)], call=call)
+
+    def _numbered(self, events: Sequence[NewEvent]) -> list[Event]:
+        now, first = self.clock.now(), self.events[-1].seq + 1 if self.events else 1
+        session_id = self.run.session_id
+        return [
+            Event(session_id, seq, each.kind, storable(each.body), each.task_id, each.run_id, now)
+            for seq, each in enumerate(events, start=first)
+        ]
 
     def replies(self) -> int:
         """How often the model has answered for this task."""

@@ -76,6 +76,7 @@ class Loop:
                 return await self._turns()
             except ModelError as error:
                 return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
+        await self.journal.flush()
         return deadline_passed(self.journal.own(), self.bounds.deadline_s)
 
     async def _turns(self) -> Ending | None:

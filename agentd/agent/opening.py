@@ -24,7 +24,7 @@ _WAITED = "You were waiting: {reason}\n{what}"
 
 @dataclass(slots=True)
 class Opening:
-    """Writes the first events of a run; nothing, when a run of this task was merely interrupted."""
+    """The first events of a run; none, when a run of this task was merely interrupted."""
 
     journal: Journal
     claim: Claim
@@ -39,8 +39,7 @@ class Opening:
         elif self.claim.woken_by is not None:
             events.append(self._say(await self._resume_text(task), "resume"))
         if events:
-            woken = self.claim.woken_by is not None
-            await self.journal.append(events, opened=woken)
+            self.journal.hold(events, opened=self.claim.woken_by is not None)
 
     async def deliver(self) -> None:
         """Write into the journal what was said to the session in the meantime."""

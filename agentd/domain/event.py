@@ -1,5 +1,6 @@
 """An event: one row of a session's journal. Appended, never updated."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,3 +52,16 @@ class Event:
     task_id: TaskId | None
     run_id: RunId | None
     created_at: datetime
+
+
+def storable(body: Json) -> Json:
+    """The body as every store can keep it: half a surrogate pair becomes U+FFFD."""
+    text = json.dumps(body, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        mended: Json = json.loads(
+            text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        )
+        return mended
+    return body

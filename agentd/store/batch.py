@@ -138,11 +138,11 @@ class Batch:
         tasks = {row["id"]: row for row in found}
         for owner, run in fenced:
             task = tasks.get(run.task_id)
-            if task is None or task["token"] != run.token:
+            ours = task is not None and task["token"] == run.token
+            running = task is not None and task["state"] == "running"
+            if not ours or not (running or owner.ends):
                 owner.failure = RunLost(run.task_id, run.id)
-            elif not owner.ends and task["state"] != "running":
-                owner.failure = RunLost(run.task_id, run.id)
-            elif owner.ends and task["state"] == "running":
+            elif running and owner.ends:
                 owner.failure = StillRunning(f"task {run.task_id} is still running")
             if owner.failure is not None:
                 self.forget(hub, owner)

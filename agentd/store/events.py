@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
-from agentd.domain.event import Event, NewEvent
+from agentd.domain.event import Event
 from agentd.domain.ids import SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.store import rows
@@ -48,33 +48,27 @@ class EventStore(Capability):
     async def append(
         self,
         run: Run,
-        after: int,
-        events: Sequence[NewEvent],
+        events: Sequence[Event],
         *,
         call: ModelCall | None = None,
         delivered: Sequence[str] = (),
         opened: bool = False,
-    ) -> Sequence[Event]:
-        """Write `events` behind the one with `seq` = `after`; on disk when this returns.
+    ) -> None:
+        """Write `events`; on disk when this returns.
 
         With them, in the same transaction: the model call that they came from, the ids of messages
         that they deliver, and that the task was told what woke it. Raises RunLost.
         """
         now = self._clock.now()
-        written = [
-            Event(run.session_id, seq, each.kind, each.body, each.task_id, each.run_id, now)
-            for seq, each in enumerate(events, start=after + 1)
-        ]
         async with self._db.transaction() as conn:
             conn.fence(run)
-            await conn.execute_many(_SQL["add"], [_parameters(event) for event in written])
+            await conn.execute_many(_SQL["add"], [_parameters(event) for event in events])
             if call is not None:
                 await conn.execute(_CALLS["add"], **asdict(call))
             if delivered:
                 await conn.execute(_SESSIONS["mark_delivered"], ids=list(delivered), now=now)
             if opened:
                 await conn.execute(_RUNS["opened"], id=run.task_id, now=now)
-        return written
 
     async def messages(self, session_id: SessionId) -> Sequence[rows.Row]:
         """What was said to the session and is not in its journal yet: id, sender, body."""
@@ -94,12 +88,6 @@ def _parameters(event: Event) -> dict[str, object]:
         "kind": str(event.kind),
         "task_id": event.task_id,
         "run_id": event.run_id,
-        "body": to_json(event.body),
+        "body": json.dumps(event.body, ensure_ascii=False, separators=(",", ":")),
         "now": event.created_at,
     }
-
-
-def to_json(value: object) -> str:
-    """JSON that the engine accepts: a lone surrogate, which it refuses, becomes U+FFFD."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -27,7 +27,7 @@ WHERE state = 'waiting'
 -- query: candidates
 -- The claimable tasks in the order of work. A predecessor that failed has failed its successors with
 -- it, so only unfinished ones stand in the way.
-SELECT t.id, t.session_id
+SELECT t.*
 FROM tasks t
 WHERE t.state = 'pending'
   AND (t.not_before IS NULL OR t.not_before <= $now)
@@ -44,8 +44,7 @@ LIMIT $limit OFFSET $offset;
 UPDATE tasks
 SET state = 'running', token = token + 1, attempt = attempt + 1, daemon_id = $daemon_id,
     run_id = id || '.' || CAST(token + 1 AS TEXT), started_at = $now, updated_at = $now
-WHERE id = ANY($ids)
-RETURNING *;
+WHERE id = ANY($ids);
 
 -- query: sessions_with_events
 SELECT DISTINCT session_id FROM events WHERE session_id = ANY($ids);
