@@ -95,7 +95,7 @@ async def test_the_deadline_ends_a_run_in_the_middle_of_a_reply(tmp_path: Path) 
         assert task.retryable
 
 
-@pytest.mark.requirement("S0-39", "S4-03")
+@pytest.mark.requirement("S0-39", "S2-02", "S2-03")
 async def test_wrong_arguments_come_back_as_an_error_from_which_the_model_recovers(
     tmp_path: Path,
 ) -> None:
