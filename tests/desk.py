@@ -1,4 +1,4 @@
-"""A whole agentd in this process: a home, its store, and a daemon that works against a test server."""
+"""A whole agentd in this process: a home, its store, and a daemon that asks a test server."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager

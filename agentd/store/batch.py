@@ -108,6 +108,17 @@ class Batch:
             except StoreError as error:
                 statement.owner.failure = error
                 self.forget(hub, statement.owner)
+                self._explain(hub, statement.owner)
+
+    def _explain(self, hub: Hub, owner: Owner) -> None:
+        """Of a run that has lost its task that is the reason, whatever its statement ran into."""
+        if owner.run is None:
+            return
+        if not hub.in_transaction:
+            hub.begin()
+        found = hub.run(_OWNER, {"id": owner.run.task_id})
+        if not found or found[0]["token"] != owner.run.token:
+            owner.failure = RunLost(owner.run.task_id, owner.run.id)
 
     def _again(self, hub: Hub) -> None:
         """Start over with what is in `ran`; if that fails, nobody of the group is acknowledged."""

@@ -1,4 +1,4 @@
-"""kill -9 of the daemon at random moments under load: nothing acknowledged is lost, no task bricks."""
+"""kill -9 of the daemon at random moments under load: nothing is lost and no task bricks."""
 
 import random
 import signal

@@ -83,11 +83,11 @@ def _skip(file: BinaryIO, lines: int) -> bool:
 
 
 def _rest_of_line(file: BinaryIO, line: bytes) -> int:
-    """Go to the end of the line that `line` began; the bytes passed."""
+    """Go to the end of the line that `line` began; the bytes of it that were passed."""
     passed = 0
     while not line.endswith(b"\n"):
         line = file.readline(_SKIP_BYTES)
         if not line:
             break
         passed += len(line)
-    return passed
+    return passed - line.endswith(b"\n")

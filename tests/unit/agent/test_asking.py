@@ -51,14 +51,16 @@ async def test_a_wait_beyond_the_cap_ends_the_task_at_once(tmp_path: Path) -> No
     failure = Failure(429, "rate_limit_error", headers={"retry-after": "86400"})
     async with desk(tmp_path, behave=always(failure)) as at:
         task = await at.work()
-        assert len((await at.notes(task))) == 1
+        assert len(await at.notes(task)) == 1
     assert task.state is TaskState.FAILED
     assert task.retryable
 
 
 async def test_tries_are_counted_for_each_reply_and_then_the_task_fails(tmp_path: Path) -> None:
     async with desk(
-        tmp_path, behave=always(Failure(529, "overloaded_error", "Overloaded")), models__retry_attempts=3
+        tmp_path,
+        behave=always(Failure(529, "overloaded_error", "Overloaded")),
+        models__retry_attempts=3,
     ) as at:
         task = await at.work()
         assert len(await at.notes(task)) == 3

@@ -1,5 +1,6 @@
 """The agent loop against a real HTTP server through the real SDK."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from tests.messages_turns import DONE, Call, Turn, call
 
 
 async def test_a_task_goes_from_the_queue_to_its_terminal_tool(tmp_path: Path) -> None:
-    turns = [call("write", path="a.txt", content="hello"), call("complete_task", summary="Wrote it.")]
+    turns = [
+        call("write", path="a.txt", content="hello"),
+        call("complete_task", summary="Wrote it."),
+    ]
     async with desk(tmp_path, *turns) as at:
         task = await at.work("Write a file.")
         assert (task.state, task.output, task.attempt) == (TaskState.COMPLETED, "Wrote it.", 1)
@@ -123,7 +127,7 @@ async def test_the_prefix_of_a_request_is_the_request_before_it_byte_for_byte(
         assert (await at.work()).state is TaskState.COMPLETED
         requests = at.api.requests
     assert len(requests) == 5
-    for before, after in zip(requests, requests[1:], strict=False):
+    for before, after in pairwise(requests):
         assert (after["system"], after["tools"]) == (before["system"], before["tools"])
         plain = [_without_marks(message) for message in before["messages"]]
         follows = [_without_marks(message) for message in after["messages"]]

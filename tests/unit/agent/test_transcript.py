@@ -135,7 +135,9 @@ def test_it_neither_changes_the_journal_nor_shares_with_it(journal: list[Event])
 
 def _journal(*bodies: tuple[EventKind, dict[str, Any]]) -> list[Event]:
     session, task, run = SessionId("s"), TaskId("t"), RunId("t.1")
-    return [Event(session, n, kind, body, task, run, _AT) for n, (kind, body) in enumerate(bodies, 1)]
+    return [
+        Event(session, n, kind, body, task, run, _AT) for n, (kind, body) in enumerate(bodies, 1)
+    ]
 
 
 _USE = {"type": "tool_use", "id": "c1", "name": "ls", "input": {}}

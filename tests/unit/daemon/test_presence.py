@@ -1,4 +1,4 @@
-"""Who lives is seen in a lock that the kernel drops, and the reaper puts back what the dead held."""
+"""Who lives is seen in a lock that the kernel drops; the reaper puts back what the dead held."""
 
 import stat
 from pathlib import Path

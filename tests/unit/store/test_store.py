@@ -22,9 +22,8 @@ async def ids(store: Store) -> set[str]:
 
 
 async def test_a_block_that_is_left_is_on_disk(tmp_path: Path) -> None:
-    async with Store(tmp_path / "a.duckdb") as store:
-        async with store.transaction() as conn:
-            await conn.execute(INSERT, id="one")
+    async with Store(tmp_path / "a.duckdb") as store, store.transaction() as conn:
+        await conn.execute(INSERT, id="one")
     async with Store(tmp_path / "a.duckdb") as again:
         assert await ids(again) == {"one"}
 

@@ -91,7 +91,14 @@ def test_a_text_may_come_from_standard_input() -> None:
 @pytest.mark.requirement("S0-31", "S0-39")
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("x",), ("x", "many"), ("x", "0"), ("x", "1", "--colour", "green"), ("x", "1", "--tags", "c")],
+    [
+        (),
+        ("x",),
+        ("x", "many"),
+        ("x", "0"),
+        ("x", "1", "--colour", "green"),
+        ("x", "1", "--tags", "c"),
+    ],
 )
 def test_what_is_wrong_is_said_by_the_validation_that_the_model_meets(
     arguments: tuple[str, ...],

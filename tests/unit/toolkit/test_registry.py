@@ -189,7 +189,7 @@ async def test_stubs_are_functions_that_hand_their_arguments_over() -> None:
         return "done"
 
     space: dict[str, object] = {"__call_tool__": hand_over}
-    exec(compile(source, "stubs", "exec"), space)  # noqa: S102 - that is what stubs are for
+    exec(compile(source, "stubs", "exec"), space)
     assert await space["greet"]("Ann", times=2) == "done"  # type: ignore[operator]
     await space["with_life"]()  # type: ignore[operator]
     assert calls == [("greet", {"name": "Ann", "times": 2}), ("with_life", {})]

@@ -62,7 +62,10 @@ def test_references_are_inlined_titles_and_nulls_are_gone() -> None:
     schema = input_schema(_draw())
     assert schema["type"] == "object"
     assert schema["required"] == ["points"]
-    assert schema["properties"]["points"]["items"]["properties"]["colour"]["enum"] == ["red", "blue"]
+    assert schema["properties"]["points"]["items"]["properties"]["colour"]["enum"] == [
+        "red",
+        "blue",
+    ]
     assert schema["properties"]["note"] == {"type": "string", "description": "A note."}
     for node in _all_nodes(schema):
         assert "$ref" not in node
