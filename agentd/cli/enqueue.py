@@ -5,7 +5,7 @@ import sys
 import click
 
 from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
-from agentd.cli.output import print_json
+from agentd.cli.output import choice, print_json
 from agentd.domain.clock import SystemClock
 from agentd.domain.ids import SessionId, TaskId
 from agentd.domain.moment import parse_moment
@@ -15,9 +15,7 @@ from agentd.store.tasks import Enqueued
 
 @click.command()
 @click.argument("prompt")
-@click.option(
-    "--priority", type=click.Choice([*Priority]), default=Priority.MEDIUM, show_default=True
-)
+@click.option("--priority", type=choice(Priority), default=str(Priority.MEDIUM), show_default=True)
 @click.option("--after", multiple=True, metavar="ID", help="A task that must be completed first.")
 @click.option("--after-any", is_flag=True, help="Let those tasks fail or be cancelled, too.")
 @click.option("--session", metavar="NAME", help="The session to work it in; none: a new one.")
@@ -35,7 +33,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     context: Context,
     *,
     prompt: str,
-    priority: Priority,
+    priority: str,
     after: tuple[str, ...],
     after_any: bool,
     session: str | None,
@@ -61,7 +59,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
         new = NewTask(
             prompt=text,
             title=title,
-            priority=priority,
+            priority=Priority(priority),
             session_id=SessionId(session) if session else None,
             after=tuple([(await opened.tasks.find(each)).id for each in after]),
             after_any=after_any,

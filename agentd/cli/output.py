@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, cast
 
 import click
@@ -19,6 +20,11 @@ _STYLES = {
     "failed": "red",
     "cancelled": "magenta",
 }
+
+
+def choice(kind: type[StrEnum]) -> "click.Choice[str]":
+    """The values of an enumeration, as people type them; click itself would take its names."""
+    return click.Choice([str(each) for each in kind])
 
 
 def is_terminal() -> bool:

@@ -16,6 +16,7 @@ from agentd.cli.context import (
 )
 from agentd.cli.groups import NounGroup
 from agentd.cli.output import (
+    choice,
     coloured,
     one_line,
     plain,
@@ -36,8 +37,8 @@ def task() -> None:
 
 
 @task.command("list")
-@click.option("--state", type=click.Choice([*TaskState]), help="Only those in this state.")
-@click.option("--priority", type=click.Choice([*Priority]), help="Only those of this priority.")
+@click.option("--state", type=choice(TaskState), help="Only those in this state.")
+@click.option("--priority", type=choice(Priority), help="Only those of this priority.")
 @click.option("--session", metavar="ID", help="Only those of this session.")
 @limit_option
 @offset_option
@@ -46,8 +47,8 @@ def task() -> None:
 def list_(  # noqa: PLR0913 - one parameter for each option
     context: Context,
     *,
-    state: TaskState | None,
-    priority: Priority | None,
+    state: str | None,
+    priority: str | None,
     session: str | None,
     limit: int,
     offset: int,
@@ -58,7 +59,11 @@ def list_(  # noqa: PLR0913 - one parameter for each option
     async def work(opened: Opened) -> None:
         session_id = await opened.sessions.find(session) if session else None
         found = await opened.tasks.list(
-            state=state, priority=priority, session_id=session_id, limit=limit, offset=offset
+            state=TaskState(state) if state else None,
+            priority=Priority(priority) if priority else None,
+            session_id=session_id,
+            limit=limit,
+            offset=offset,
         )
         if as_json:
             print_json(found)

@@ -1,0 +1,119 @@
+"""`agentd <group> <tool>` and `agentd tools`: the same tools that the model gets."""
+
+from pathlib import Path
+
+import pytest
+
+from agentd.cli.main import root
+from agentd.toolkit.discover import discover
+from tests.unit.cli.conftest import Agentd
+
+_OWN = '''
+from typing import Annotated
+from pydantic import Field
+from agentd.toolkit.definition import tool
+
+@tool(group="greeting")
+def greet(
+    name: Annotated[str, Field(min_length=2, description="Whom.")],
+    loud: Annotated[bool, Field(description="Shout.")] = False,
+) -> str:
+    """Greet somebody."""
+    return f"Hello {name}" + ("!" if loud else ".")
+'''
+
+
+@pytest.mark.requirement("S0-01", "S0-03", "S0-27", "S0-06")
+def test_every_tool_is_a_command_under_its_own_name(agentd: Agentd, home: Path) -> None:
+    assert home.is_dir()
+    for made in discover().tools:
+        for face in made.faces():
+            shown = agentd(face.group, face.name, "--help")
+            assert shown.code == 0
+            assert face.description.splitlines()[0][:40] in " ".join(shown.out.split())
+
+
+@pytest.mark.requirement("S0-27", "S3-29", "S0-32")
+def test_one_new_file_is_a_command_a_schema_and_a_tool(agentd: Agentd, home: Path) -> None:
+    (home / "tools" / "greet.py").write_text(_OWN)
+    assert agentd("greeting", "greet", "Ann", "--loud").out == "Hello Ann!\n"
+    assert agentd("tools", "call", "greet", '{"name": "Bob"}').out == "Hello Bob.\n"
+    assert agentd("tools", "schema", "greet").json["input_schema"]["required"] == ["name"]
+    assert "greeting" in agentd("--help").out
+    names = [each["name"] for each in agentd("tools", "list", "--json").json]
+    assert "greet" in names
+
+
+@pytest.mark.requirement("S0-31", "S0-39")
+def test_the_command_and_the_model_meet_the_same_validation(agentd: Agentd, home: Path) -> None:
+    (home / "tools" / "greet.py").write_text(_OWN)
+    by_command = agentd("greeting", "greet", "A")
+    by_json = agentd("tools", "call", "greet", '{"name": "A"}')
+    assert by_command.code == by_json.code == 2
+    assert by_command.err == by_json.err
+    assert "at least 2 characters" in by_command.err
+
+
+def test_results_as_text_and_as_json(agentd: Agentd, home: Path) -> None:
+    (home / "workspace" / "a.txt").write_text("hello\n")
+    assert agentd("fs", "read", "a.txt").out == "0\thello\n"
+    shown = agentd("fs", "ls", ".", "--json").json
+    assert (shown["ok"], shown["data"]["entries"][0]["path"]) == (True, "a.txt")
+    failed = agentd("fs", "read", "b.txt")
+    assert (failed.code, failed.out) == (1, "")
+    assert "ls . shows what is there" in failed.err
+    assert agentd("fs", "read", "b.txt", "--json").json["error_type"] == "not_found"
+
+
+@pytest.mark.usefixtures("home")
+def test_a_hand_written_command_wins_and_the_tool_keeps_its_long_name(agentd: Agentd) -> None:
+    shown = agentd("task", "--help").out
+    assert "list-tasks" in shown
+    assert agentd("task", "create", "From a tool.", "--priority", "low").code == 0
+    assert "From a tool." in agentd("task", "list-tasks").out
+    assert agentd("task", "list", "--json").json[0]["enqueued_by"] == "cli"
+
+
+@pytest.mark.usefixtures("home")
+def test_a_tool_that_needs_a_run_says_so(agentd: Agentd) -> None:
+    done = agentd("task", "complete", "Done.")
+    assert done.code == 1
+    assert "only inside a run" in done.err
+
+
+def test_a_broken_tool_is_named_and_the_others_work(agentd: Agentd, home: Path) -> None:
+    (home / "tools" / "broken.py").write_text("def (")
+    done = agentd("fs", "ls", ".")
+    assert done.code == 0
+    assert "broken.py" in done.err
+
+
+def test_without_a_home_help_still_shows_the_groups(
+    agentd: Agentd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTD_HOME", str(tmp_path / "nowhere"))
+    done = agentd("--help")
+    assert done.code == 0
+    assert "fs" in done.out
+    missing = agentd("fs", "ls", ".")
+    assert missing.code == 2
+    assert "init" in missing.err
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("style", ["anthropic", "openai", "python"])
+def test_schemas_for_every_reader(style: str, agentd: Agentd) -> None:
+    done = agentd("tools", "schema", "--format", style)
+    assert done.code == 0
+    if style == "python":
+        compile(done.out, "stubs", "exec")
+    else:
+        assert len(done.json) >= 13
+
+
+def test_every_hand_written_command_has_a_help_line() -> None:
+    from agentd.cli.main import _COMMANDS, _HELP  # noqa: PLC0415 - what stands side by side there
+
+    assert set(_COMMANDS) == set(_HELP)
+    for name in _COMMANDS:
+        assert root.get_command(None, name) is not None  # type: ignore[arg-type]

@@ -1,0 +1,116 @@
+"""init, config, doctor, completion."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Agentd
+
+
+def test_init_makes_a_home_that_nobody_else_can_read_and_is_repeatable(
+    agentd: Agentd, tmp_path: Path
+) -> None:
+    home = tmp_path / "new"
+    first = agentd("init", "--home", str(home), "--json")
+    assert str(home / "agentd.toml") in first.json["made"]
+    for path in [home, *home.rglob("*")]:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert mode == (0o700 if path.is_dir() else 0o600), path
+    (home / "agentd.toml").write_text("[daemon]\nconcurrency = 9\n")
+    again = agentd("--home", str(home), "init")
+    assert "it was complete" in again.out
+    assert "concurrency = 9" in (home / "agentd.toml").read_text()
+
+
+def test_init_where_it_can_not_be(agentd: Agentd, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = agentd("init", "--home", str(tmp_path / "file"))
+    assert done.code == 2
+    assert str(tmp_path / "file") in done.err
+
+
+def test_config_shows_each_value_and_where_it_came_from(
+    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "agentd.toml").write_text("[daemon]\nconcurrency = 9\n")
+    monkeypatch.setenv("AGENTD_AGENT__MAX_TOKENS", "100")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-very-secret")
+    settings = {each["key"]: each for each in agentd("config", "--json").json}
+    assert (settings["daemon.concurrency"]["value"], settings["daemon.concurrency"]["source"]) == (
+        9,
+        "file",
+    )
+    assert settings["agent.max_tokens"]["source"] == "environment"
+    assert settings["models.anthropic.api_key"]["value"] == "********"
+    table = agentd("config")
+    assert "AGENTD_AGENT__MAX_TOKENS" in table.out
+    assert "very-secret" not in table.out + json.dumps(list(settings.values()))
+    assert len(agentd("config", "daemon").out.splitlines()) == 4
+
+
+def test_a_wrong_setting_stops_every_command_with_file_key_and_expectation(
+    agentd: Agentd, home: Path
+) -> None:
+    (home / "agentd.toml").write_text("[daemon]\nconcurency = 9\n")
+    for arguments in (("task", "list"), ("run", "--drain"), ("enqueue", "x")):
+        done = agentd(*arguments)
+        assert done.code == 2
+        assert str(home / "agentd.toml") in done.err
+        assert "daemon.concurency" in done.err
+        assert "concurrency" in done.err
+    assert agentd("--help").code == 0
+
+
+def test_the_doctor_finds_everything_well(
+    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert home.is_dir()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1")
+    done = agentd("doctor")
+    assert done.code == 0, done.out
+    assert "✗" not in done.out
+    assert {each["check"] for each in agentd("doctor", "--json").json} == {
+        "home",
+        "configuration",
+        "disk",
+        "database",
+        "workspace",
+        "model",
+        "tools",
+        "daemon",
+    }
+
+
+@pytest.mark.parametrize(
+    ("harm", "check", "says"),
+    [
+        (lambda home: home.chmod(0o755), "home", "chmod 700"),
+        (lambda home: (home / "agentd.toml").write_text("x = 1"), "home", "x"),
+        (
+            lambda home: (home / "agentd.duckdb").write_bytes(b"no database " * 2000),
+            "database",
+            "agentd.duckdb",
+        ),
+        (lambda home: (home / "workspace").rmdir(), "workspace", "workspace"),
+        (lambda home: (home / "tools" / "bad.py").write_text("def ("), "tools", "bad.py"),
+        (lambda _: None, "model", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_the_doctor_says_what_is_wrong_and_what_to_do(
+    harm: object, check: str, says: str, agentd: Agentd, home: Path
+) -> None:
+    harm(home)  # type: ignore[operator]
+    done = agentd("doctor", "--json")
+    assert done.code == 1
+    (finding,) = [each for each in done.json if each["check"] == check]
+    assert finding["ok"] is False
+    assert says in f"{finding['text']} {finding['hint']}"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_for_each_shell(shell: str, agentd: Agentd) -> None:
+    done = agentd("completion", shell)
+    assert done.code == 0
+    assert "_AGENTD_COMPLETE" in done.out
