@@ -125,10 +125,11 @@ class Hub:
     def _attach_file(self) -> None:
         new = not self.path.exists()
         quoted = str(self.path).replace("'", "''")
+        options = f" (BLOCK_SIZE {_BLOCK_SIZE})" if new else ""
         give_up = time.monotonic() + self._busy_s
         while True:
             try:
-                self._execute(f"ATTACH '{quoted}' AS agentd (BLOCK_SIZE {_BLOCK_SIZE})")
+                self._execute(f"ATTACH '{quoted}' AS agentd{options}")
                 self._execute("USE agentd")
                 break
             except duckdb.Error as error:
@@ -179,6 +180,18 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         StoreFailed,
         "the disk of {path} is full",
         "Free some space; what was acknowledged is safe, this write was not stored.",
+    ),
+    (
+        "File too large",
+        StoreFailed,
+        "{path} may not grow any more (a quota, or `ulimit -f`)",
+        "Raise that limit; what was acknowledged is safe, this write was not stored.",
+    ),
+    (
+        "Corrupt database file",
+        StoreUnusable,
+        "{path} is damaged",
+        "Stop agentd, copy {path} and {path}.wal to a safe place, and restore a backup.",
     ),
     (
         "Read-only file system",
