@@ -2,7 +2,7 @@
 
 import ast
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,21 +36,29 @@ def read() -> dict[str, Requirement]:
 REQUIREMENTS: Mapping[str, Requirement] = read()
 
 
-def marks(folder: Path = _HERE) -> Iterator[Mark]:
-    """The marks of all tests in a folder."""
-    for file in sorted(folder.rglob("test_*.py")):
-        yield from marks_in(file.read_text(encoding="utf-8"), str(file))
+def marks(folder: Path = _HERE) -> list[Mark]:
+    """The marks of all tests in a folder, in the files where pytest looks for tests."""
+    return [
+        mark
+        for file in sorted(folder.rglob("test_*.py"))
+        for mark in marked(file.read_text(encoding="utf-8"), file.relative_to(folder.parent))
+    ]
 
 
-def marks_in(source: str, name: str) -> Iterator[Mark]:
-    """The marks on the test functions and classes of one file."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for decorator in node.decorator_list:
-                yield from _ids(decorator, f"{name}:{decorator.lineno}")
+def marked(source: str, path: Path | str) -> list[Mark]:
+    """The marks of one file: on a test, on a class of tests, or on the whole as `pytestmark`.
+
+    What is marked and is no test for pytest does not count: it would show nothing.
+    """
+    return [
+        mark
+        for node in ast.walk(ast.parse(source))
+        for expression in _marking(node)
+        for mark in _marks_of(expression, path)
+    ]
 
 
-def problems(found: Iterable[Mark], requirements: Mapping[str, Requirement]) -> Sequence[str]:
+def problems(found: Iterable[Mark], requirements: Mapping[str, Requirement]) -> list[str]:
     """Due ids that no test names, and names that are no id."""
     named = list(found)
     shown = {mark.id for mark in named}
@@ -64,11 +72,29 @@ def problems(found: Iterable[Mark], requirements: Mapping[str, Requirement]) -> 
     ]
 
 
-def _ids(decorator: ast.expr, place: str) -> Iterator[Mark]:
-    match decorator:
-        case ast.Call(func=ast.Attribute(attr="requirement"), args=args):
-            for argument in args:
-                if isinstance(argument, ast.Constant):
-                    yield Mark(str(argument.value), place)
+def _marking(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return node.decorator_list if name.startswith("test") else []
+        case ast.ClassDef(name=name):
+            return node.decorator_list if name.startswith("Test") else []
+        case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
+            return [value]
         case _:
-            pass
+            return []
+
+
+def _marks_of(expression: ast.expr, path: Path | str) -> Iterator[Mark]:
+    # Walked, because a mark also stands in a list, or inside pytest.param(…, marks=…).
+    for node in ast.walk(expression):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="requirement"), args=args):
+                for argument in args:
+                    yield Mark(_id(argument), f"{path}:{node.lineno}")
+            case _:
+                pass
+
+
+def _id(argument: ast.expr) -> str:
+    # An id that is not written out can not be checked: its source text is no id, so it is reported.
+    return str(argument.value) if isinstance(argument, ast.Constant) else ast.unparse(argument)

@@ -117,7 +117,8 @@ class Batch:
         if not hub.in_transaction:
             hub.begin()
         found = hub.run(_OWNER, {"id": owner.run.task_id})
-        if not found or found[0]["token"] != owner.run.token:
+        ours = [row for row in found if row["token"] == owner.run.token]
+        if not ours or ours[0]["state"] != "running":
             owner.failure = RunLost(owner.run.task_id, owner.run.id)
 
     def _again(self, hub: Hub) -> None:
