@@ -19,7 +19,8 @@ def too_long(path: Path) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES:
-                yield f"{path}:{node.lineno}: {node.name} has {length} lines, at most {FUNCTION_LINES}"
+                where = f"{path}:{node.lineno}: {node.name}"
+                yield f"{where} has {length} lines, at most {FUNCTION_LINES}"
 
 
 def main(folders: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""`scripts/bench [NAME …] [--runs N] [--json]`: measure and print; exit 1 when a target is missed."""
+"""`scripts/bench [NAME …] [--runs N] [--json]`: measure, print; exit 1 if a target is missed."""
 
 import argparse
 import json

@@ -136,7 +136,7 @@ def _insert_sqlite(connection: sqlite3.Connection, number: int) -> None:
 
 @contextmanager
 def visitor(kind: str, path: Path) -> Iterator[Callable[[], list[float]]]:
-    """A second process at work on `path`; the function given ends it and returns its waits in ms."""
+    """A second process at work on `path`; the function ends it and returns its waits in ms."""
     command = [sys.executable, "-m", "scripts.benches.visitor", kind, str(path)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

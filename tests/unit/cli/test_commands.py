@@ -117,7 +117,6 @@ def test_a_successor_may_accept_a_failed_predecessor(agentd: Agentd) -> None:
         (("session", "history", "nobody"), 1, "nobody"),
         (("session", "send", "nobody", "hi"), 1, "nobody"),
         (("run", "--drain", "--once"), 2, "exclude each other"),
-        (("run", "--drain", "--model", "scripted:/nowhere.toml"), 2, "/nowhere.toml"),
         (("run", "--drain", "--model", "gpt"), 2, "PROVIDER:NAME"),
         (("config", "no.such.key"), 2, "no setting"),
         (("tools", "call", "lss", "{}"), 2, "Did you mean ls"),
@@ -132,6 +131,14 @@ def test_wrong_usage_is_2_a_failure_is_1_and_both_say_why(
     assert done.code == code
     assert says in done.err
     assert not done.out
+
+
+def test_a_daemon_whose_model_can_not_be_opened_does_not_start() -> None:
+    command = [sys.executable, "-m", "agentd", "run", "--model", "scripted:/nowhere.toml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "/nowhere.toml" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_sessions_are_listed_and_spoken_to(agentd: Agentd) -> None:
