@@ -182,30 +182,26 @@ def test_a_folder_that_is_swapped_for_a_link_meanwhile_leads_nowhere(root: Path)
 
     def swap() -> None:
         while not stop.is_set():
-            # A write may make the folder anew between two of these steps: then all over again.
+            # A write may make the folder anew between two of these steps; then that one stays.
             with contextlib.suppress(OSError):
                 victim.rename(spare)
                 victim.symlink_to(outside)
-                victim.unlink()
-                spare.rename(victim)
             with contextlib.suppress(OSError):
-                if victim.is_symlink():
-                    victim.unlink()
-                elif spare.exists():
-                    shutil.rmtree(victim)
+                victim.unlink()
+            with contextlib.suppress(OSError):
                 spare.rename(victim)
+            shutil.rmtree(spare, ignore_errors=True)
 
     thread = threading.Thread(target=swap)
     thread.start()
-    workspace, seen = Workspace(root), set[str]()
+    workspace, seen, rounds = Workspace(root), set[str](), 0
     try:
-        for _ in range(2000):
-            try:
-                with workspace.open("victim/secret.txt") as file:
-                    seen.add(file.read().decode())
+        while rounds < 2000 or not seen:
+            rounds += 1
+            with contextlib.suppress(ToolError):
                 workspace.write("victim/secret.txt", b"harmless")
-            except ToolError:
-                continue
+            with contextlib.suppress(ToolError), workspace.open("victim/secret.txt") as file:
+                seen.add(file.read().decode())
     finally:
         stop.set()
         thread.join()
