@@ -68,6 +68,8 @@ class Dispatch:
         found = self.registry.find(name)
         if isinstance(found, ToolResult):
             return Call(call_id, name, raw, None, None, found)
+        if found.approval:
+            return Call(call_id, name, raw, found, None, _not_approved(found))
         checked = validate(found, raw)
         if isinstance(checked, ToolResult):
             return Call(call_id, name, raw, found, None, checked)
@@ -180,6 +182,14 @@ class Dispatch:
         if result.data is not None:
             body["data"] = result.data
         return self.journal.event(EventKind.TOOL_RESULT, **body)
+
+
+def _not_approved(tool: Tool) -> ToolResult:
+    return ToolResult.failure(
+        "approval_required",
+        f"{tool.name} needs the approval of a person, and nobody can be asked yet",
+        next_action_hint=f"Do without it, or ask in wait_task that a person calls {tool.name}.",
+    )
 
 
 def _not_ended(call: Call) -> ToolResult:

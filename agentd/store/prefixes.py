@@ -9,12 +9,7 @@ _SHORTEST = 4
 
 async def one_of(conn: Connection, query: Query, what: str, text: str) -> str:
     """The one id that is, starts with or ends with `text`. Raises NotFound, Refused."""
-    escaped = text.replace("%", "").replace("_", "") if len(text) >= _SHORTEST else None
-    found = await conn.fetch(
-        query,
-        start=f"{escaped}%" if escaped == text else text,
-        tail=f"%{escaped}" if escaped == text else text,
-    )
+    found = await conn.fetch(query, text=text, in_part=len(text) >= _SHORTEST)
     ids = [row["id"] for row in found]
     if text in ids:
         return text

@@ -10,7 +10,12 @@ INSERT INTO sessions (id, title, created_at) VALUES ($id, $title, $now);
 SELECT id FROM sessions WHERE id = $id;
 
 -- query: ids_like
-SELECT id FROM sessions WHERE id LIKE $start OR id LIKE $tail ORDER BY id LIMIT 5;
+-- The id itself first, then those that start or end with it.
+SELECT id FROM sessions
+WHERE id = $text
+   OR $in_part AND (left(id, length($text)) = $text OR right(id, length($text)) = $text)
+ORDER BY CASE WHEN id = $text THEN 0 ELSE 1 END, id
+LIMIT 5;
 
 -- query: list
 SELECT s.id, s.title, s.created_at, count(e.seq) AS events, max(e.created_at) AS last_event_at

@@ -32,8 +32,12 @@ SELECT id, title, state, output, error FROM tasks WHERE id = ANY($ids) ORDER BY 
 SELECT task_id, after_id FROM task_predecessors WHERE task_id = ANY($ids) ORDER BY after_id;
 
 -- query: ids_like
--- Ids that start or end with what a person typed.
-SELECT id FROM tasks WHERE id LIKE $start OR id LIKE $tail ORDER BY id LIMIT 5;
+-- The id itself first, then those that start or end with it.
+SELECT id FROM tasks
+WHERE id = $text
+   OR $in_part AND (left(id, length($text)) = $text OR right(id, length($text)) = $text)
+ORDER BY CASE WHEN id = $text THEN 0 ELSE 1 END, id
+LIMIT 5;
 
 -- query: list
 -- Unfinished tasks in the order in which they would be claimed, then the others, newest first.

@@ -1,4 +1,4 @@
-"""What follows from each stop reason and from replies without a call."""
+"""agent/endings.py: what follows from each stop reason and from replies without a call."""
 
 from pathlib import Path
 

@@ -10,6 +10,17 @@ from agentd.domain.task import Limits, TaskState
 from tests.desk import always, desk
 from tests.messages_turns import DONE, Call, Turn, call
 
+_LAUNCH = '''
+from agentd.sandbox.workspace import Workspace
+from agentd.toolkit.definition import tool
+
+@tool(group="rocket", approval=True)
+def launch(workspace: Workspace) -> str:
+    """Launch it."""
+    workspace.write("launched", b"")
+    return "launched"
+'''
+
 
 async def test_a_task_goes_from_the_queue_to_its_terminal_tool(tmp_path: Path) -> None:
     turns = [
@@ -173,6 +184,15 @@ async def test_thinking_goes_back_byte_for_byte(tmp_path: Path) -> None:
         block = at.api.requests[1]["messages"][1]["content"][0]
     assert block["thinking"] == "Schritt für Schritt … 🤔"
     assert block["signature"]
+
+
+async def test_a_tool_that_needs_approval_is_not_called_for_the_model(tmp_path: Path) -> None:
+    async with desk(tmp_path, call("launch"), DONE) as at:
+        (at.config.tools_path / "launch.py").write_text(_LAUNCH)
+        task = await at.work()
+        launched, _ = await at.results(task)
+        assert launched["error_type"] == "approval_required"
+        assert not (at.workspace / "launched").exists()
 
 
 def _without_marks(message: dict[str, object]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Whatever goes wrong on the way is one ModelError that says what to do about it."""
+"""models/anthropic_errors.py: whatever goes wrong is one ModelError that says what to do."""
 
 import socket
 from datetime import UTC, datetime, timedelta

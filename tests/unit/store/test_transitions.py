@@ -1,93 +1,84 @@
 """Everything that can happen to a task, tried in every state: it moves as the table says."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
-from agentd.domain.errors import Refused, RunLost
-from agentd.domain.ids import TaskId
+from agentd.domain.errors import Refused
+from agentd.domain.ids import SessionId, TaskId
 from agentd.domain.task import TRANSITIONS, NewTask, TaskState
 from agentd.store.runs import Ending, RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.tasks import TaskStore
-from tests.clock import HandClock
 from tests.conftest import DAEMON
 
 S = TaskState
+Happening = Callable[[TaskId], Awaitable[object]]
 
 
-@dataclass
-class Queue:
-    tasks: TaskStore
-    runs: RunStore
-    sessions: SessionStore
-    clock: HandClock
-
-    async def enqueued(self) -> TaskId:
-        return (await self.tasks.enqueue(NewTask(prompt="x"))).task.id
-
-    async def ended(self, state: TaskState) -> TaskId:
-        """A new task that a run has brought into `state`."""
-        task_id = await self.enqueued()
-        if state is S.PENDING:
-            return task_id
-        (claim,) = [
-            each
-            for each in (await self.runs.glance(DAEMON, limit=99)).claims
-            if each.task.id == task_id
-        ]
-        if state is not S.RUNNING:
-            wake_at = self.clock.now() if state is S.WAITING else None
-            await self.runs.end(claim.run, Ending("ended", state, wake_at=wake_at))
-        return task_id
+async def task_in(
+    state: TaskState, tasks: TaskStore, runs: RunStore, after: tuple[TaskId, ...] = ()
+) -> TaskId:
+    """A new task, brought into `state`. It waits for a message to its session."""
+    task = (await tasks.enqueue(NewTask(prompt="x", after=after))).task
+    if state is S.PENDING:
+        return task.id
+    claims = (await runs.glance(DAEMON, limit=99)).claims
+    (claim,) = [each for each in claims if each.task.id == task.id]
+    if state is not S.RUNNING:
+        await runs.end(claim.run, Ending("ended", state))
+    return task.id
 
 
-
-async def test_nothing_moves_a_task_but_along_the_table(
-    tasks: TaskStore, runs: RunStore, sessions: SessionStore, clock: HandClock
-) -> None:
-    queue = Queue(tasks, runs, sessions, clock)
-
-    async def look(task_id: TaskId) -> None:
+def happenings(
+    tasks: TaskStore, runs: RunStore, sessions: SessionStore
+) -> Mapping[str, Happening]:
+    async def claim(_: TaskId) -> None:
         await runs.glance(DAEMON, limit=99)
-        assert task_id
 
-    async def predecessor_fails(task_id: TaskId) -> None:
-        first = await queue.ended(S.RUNNING)
-        if (await tasks.get(task_id)).state is S.PENDING:
-            new = await tasks.enqueue(NewTask(prompt="then", after=(first,)))
-            await tasks.cancel(first, reason="no")
-            await runs.take_over([DAEMON])
-            moved.add((S.PENDING, (await tasks.get(new.task.id)).state))
-
-    async def take_over(task_id: TaskId) -> None:
-        assert task_id
+    async def daemon_dies(_: TaskId) -> None:
         await runs.take_over([DAEMON])
 
-    async def cancel_and_take_over(task_id: TaskId) -> None:
+    async def cancel(task_id: TaskId) -> None:
+        await tasks.cancel(task_id, reason="no")
+
+    async def cancel_and_daemon_dies(task_id: TaskId) -> None:
         await tasks.cancel(task_id, reason="no")
         await runs.take_over([DAEMON])
 
-    happenings: list[Callable[[TaskId], Awaitable[object]]] = [
-        look,
-        predecessor_fails,
-        take_over,
-        cancel_and_take_over,
-        tasks.retry,
-        tasks.resume,
-        lambda task_id: tasks.cancel(task_id, reason="no"),
-        lambda task_id: sessions.send(_session(task_id), "hello", "person"),
-    ]
-    moved: set[tuple[TaskState, TaskState]] = set()
-    for happening in happenings:
+    async def message(task_id: TaskId) -> None:
+        await sessions.send(SessionId(task_id), "hello", "person")  # its own session has its id
+
+    return {
+        "claim": claim,
+        "daemon dies": daemon_dies,
+        "cancel": cancel,
+        "cancel and daemon dies": cancel_and_daemon_dies,
+        "message": message,
+        "retry": tasks.retry,
+        "resume": tasks.resume,
+    }
+
+
+async def test_nothing_moves_a_task_but_along_the_table(
+    tasks: TaskStore, runs: RunStore, sessions: SessionStore
+) -> None:
+    moves: set[tuple[TaskState, TaskState]] = set()
+    for happening in happenings(tasks, runs, sessions).values():
         for state in S:
-            task_id = await queue.ended(state)
+            task_id = await task_in(state, tasks, runs)
             assert (await tasks.get(task_id)).state is state
-            with suppress(Refused, RunLost):
+            with suppress(Refused):
                 await happening(task_id)
-            moved.add((state, (await tasks.get(task_id)).state))
+            moves.add((state, (await tasks.get(task_id)).state))
     for state in (S.COMPLETED, S.FAILED, S.WAITING, S.CANCELLED):
-        await queue.ended(state)
-        moved.add((S.RUNNING, state))
-    expected = {(here, there) for here, theres in TRANSITIONS.items() for there in theres}
-    assert {(here, there) for here, there in moved if here is not there} == expected
+        await task_in(state, tasks, runs)  # by the end of a run
+        moves.add((S.RUNNING, state))
+    first = await task_in(S.PENDING, tasks, runs)
+    then = await task_in(S.PENDING, tasks, runs, after=(first,))
+    await tasks.cancel(first, reason="no")
+    moves.add((S.PENDING, (await tasks.get(then)).state))
+
+    allowed = {(here, there) for here, theres in TRANSITIONS.items() for there in theres}
+    assert {(here, there) for here, there in moves if here is not there} == allowed
+
+

@@ -1,0 +1,39 @@
+"""Moments as people write them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentd.domain.moment import parse_moment
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("90s", NOW + timedelta(seconds=90)),
+        ("in 2h30m", NOW + timedelta(hours=2, minutes=30)),
+        (" 1.5 D ", NOW + timedelta(hours=36)),
+        ("1w 1d", NOW + timedelta(days=8)),
+        ("2026-12-24", datetime(2026, 12, 24, tzinfo=UTC)),
+        ("2026-12-24T18:00+01:00", datetime(2026, 12, 24, 17, tzinfo=UTC)),
+    ],
+)
+def test_a_duration_counts_from_now_and_a_moment_without_an_offset_is_utc(
+    text: str, moment: datetime
+) -> None:
+    assert parse_moment(text, NOW) == moment
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5", "2h later", "-1h", "2026-02-30", "9999999999w"])
+def test_anything_else_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match="2h30m"):
+        parse_moment(text, NOW)
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_any_moment_that_python_writes_is_read_back(moment: datetime) -> None:
+    assert parse_moment(moment.isoformat(), NOW) == moment

@@ -1,0 +1,72 @@
+"""The thread that touches DuckDB: order, errors, and letting go."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import anyio
+import pytest
+
+from agentd.store.engine import Engine
+from agentd.store.hub import Hub
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    return Hub(tmp_path / "t.duckdb", busy_s=1)
+
+
+@pytest.fixture
+def engine(hub: Hub) -> Iterator[Engine]:
+    started = Engine(hub)
+    yield started
+    started.close()
+
+
+async def test_jobs_run_in_the_order_in_which_they_came(engine: Engine) -> None:
+    done: list[int] = []
+    async with anyio.create_task_group() as group:
+        for number in range(50):
+            group.start_soon(engine.call, lambda _, number=number: done.append(number))
+    assert done == list(range(50))
+
+
+async def test_an_error_of_a_job_reaches_its_caller_and_nobody_else(engine: Engine) -> None:
+    def fail(_: Hub) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await engine.call(fail)
+    assert await engine.call(lambda _: 5) == 5
+
+
+async def test_a_caller_that_was_cancelled_leaves_and_its_job_ends(engine: Engine) -> None:
+    begun, go_on = Event(), Event()
+    ended: list[bool] = []
+
+    def work(_: Hub) -> None:
+        begun.set()
+        ended.append(go_on.wait(10))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(engine.call, work)
+        await anyio.to_thread.run_sync(begun.wait)
+        group.cancel_scope.cancel()
+    assert ended == []
+    go_on.set()
+    assert await engine.call(lambda _: list(ended)) == [True]
+
+
+async def test_it_lets_go_of_the_file_when_there_is_nothing_to_do(engine: Engine, hub: Hub) -> None:
+    await engine.call(Hub.attach)
+    assert hub.attached
+    with anyio.fail_after(10):
+        while hub.attached:
+            await anyio.sleep(0.01)
+
+
+async def test_it_keeps_the_file_while_a_transaction_is_open(engine: Engine, hub: Hub) -> None:
+    await engine.call(Hub.begin)
+    await anyio.sleep(0.1)  # four times as long as an idle file is kept
+    assert hub.attached
+    await engine.call(Hub.rollback)
