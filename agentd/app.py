@@ -3,6 +3,7 @@
 It loads the whole agent, so the command line imports it only where it runs one or calls a tool.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,6 +45,8 @@ from agentd.toolkit.registry import ToolRegistry
 from agentd.toolkit.result import ToolResult
 
 _log = structlog.get_logger()
+# Python's 5 ms would let each statement of the database thread wait for a burst of the loop.
+_SWITCH_S = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,7 @@ class LoopFactory:
 
 async def serve(config: Config, store: Store, until: Until) -> int:
     """`agentd run`, until a signal or `until`. The number of tasks that were claimed."""
+    sys.setswitchinterval(_SWITCH_S)
     clock = SystemClock()
     toolbox = make_toolbox(config, store)
     for problem in toolbox.problems:

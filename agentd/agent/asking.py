@@ -26,7 +26,7 @@ class Patience(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A reply, and the row that counts it; the row is written with the reply, by the caller."""
+    """A reply, and the row that counts it; the caller writes both."""
 
     reply: ModelReply
     call: ModelCall
@@ -75,7 +75,7 @@ class Asking:
             "wait_s": None if delay_s is None else round(delay_s, 3),
         }
         _log.warning("model call failed", **facts)
-        await self.journal.note("model_call_failed", call=call, **facts)
+        await self.journal.note("model_call_failed", calls=[call], **facts)
 
     def _call(
         self,

@@ -27,6 +27,7 @@ from agentd.toolkit.registry import ToolRegistry
 from agentd.toolkit.result import ToolResult, model_content
 
 _log = structlog.get_logger()
+_QUICK_S = 0.05  # the reply to reads that take no longer shares their commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +100,23 @@ class Dispatch:
 
     async def _run_reads(self, calls: list[Call]) -> None:
         results: dict[str, ToolResult] = {}
+        done = anyio.Event()
 
         async def one(call: Call) -> None:
             results[call.id] = call.refusal or await self._invoke(call)
+            if len(results) == len(calls):
+                done.set()
 
-        async with anyio.create_task_group() as together:
-            for call in calls:
-                together.start_soon(one, call)
+        try:
+            async with anyio.create_task_group() as together:
+                for call in calls:
+                    together.start_soon(one, call)
+                with anyio.move_on_after(_QUICK_S):
+                    await done.wait()
+                if not done.is_set():
+                    await self.journal.flush()
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None  # only the loss of the run or of the store
         # A read changes nothing, so its intent need not stand on disk before it.
         intents = [self._intent(call) for call in calls]
         answers = [self.result_event(call, results[call.id]) for call in calls]

@@ -14,26 +14,33 @@ from agentd.store.model_calls import ModelCall
 
 @dataclass(slots=True)
 class Journal:
-    """The only writer of its session while the run lasts. Every append is fenced by the run."""
+    """The only writer of its session while the run lasts. Every append is fenced by the run.
+
+    What is held stands in memory and goes to disk with whatever is written next, or by `flush`.
+    """
 
     run: Run
     db: Transactor
     clock: Clock
     events: list[Event] = field(default_factory=list[Event])
     _held: list[Event] = field(default_factory=list[Event])
+    _calls: list[ModelCall] = field(default_factory=list[ModelCall])
     _opened: bool = False
 
     async def load(self) -> None:
         """Read what the session holds so far."""
         self.events = list(await EventStore(self.db, self.clock).of_session(self.run.session_id))
 
-    def hold(self, events: Sequence[NewEvent], *, opened: bool) -> None:
-        """Write `events` with whatever is written next: what can be said again may wait for that.
+    def hold(
+        self, events: Sequence[NewEvent], *, calls: Sequence[ModelCall] = (), opened: bool = False
+    ) -> None:
+        """Let `events` wait for the next write: for what has had no effect yet.
 
-        opened: with them the task is told what woke it.
+        calls: the model calls that they came from. opened: with them the task is told what woke it.
         """
         numbered = self._numbered(events)
         self._held += numbered
+        self._calls += calls
         self.events += numbered
         self._opened |= opened
 
@@ -55,20 +62,23 @@ class Journal:
         """Write `events` without taking note of them: `committed` does, after the commit."""
         numbered = self._numbered(events)
         store = EventStore(db, self.clock)
-        await store.append(self.run, [*self._held, *numbered], opened=self._opened, **along)
+        await store.append(
+            self.run, [*self._held, *numbered], calls=self._calls, opened=self._opened, **along
+        )
         return numbered
 
     def committed(self, written: Sequence[Event]) -> None:
-        self._held, self._opened = [], False
+        self._held, self._calls, self._opened = [], [], False
         self.events.extend(written)
 
     def event(self, kind: EventKind, /, **body: Any) -> NewEvent:
         """An event of this run, not yet written."""
         return NewEvent(kind, body, self.run.task_id, self.run.id)
 
-    async def note(self, note: str, /, *, call: ModelCall | None = None, **facts: Any) -> None:
+    async def note(self, note: str, /, *, calls: Sequence[ModelCall] = (), **facts: Any) -> None:
         """Something for people; the model never sees it."""
-        await self.append([self.event(EventKind.NOTE, note=note, **facts)], call=call)
+        self.hold([self.event(EventKind.NOTE, note=note, **facts)], calls=calls)
+        await self.flush()
 
     def _numbered(self, events: Sequence[NewEvent]) -> list[Event]:
         now, first = self.clock.now(), self.events[-1].seq + 1 if self.events else 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
+import structlog
 
 from agentd.agent.asking import Asking
 from agentd.agent.dispatch import Dispatch
@@ -22,11 +23,13 @@ from agentd.agent.journal import Journal
 from agentd.agent.opening import Opening
 from agentd.agent.resume import Resume
 from agentd.agent.transcript import messages, tool_calls, unanswered
-from agentd.domain.errors import ModelError
+from agentd.domain.errors import ModelError, RunLost, StoreError
 from agentd.domain.event import Event, EventKind
 from agentd.domain.task import TaskState
 from agentd.models.model import ModelReply, ModelRequest
 from agentd.store.runs import Ending
+
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,15 @@ class Loop:
 
         Raises Interrupted when the daemon stops, RunLost when the task is no longer this run's.
         """
+        try:
+            ending = await self._work_until_deadline()
+        except BaseException:
+            await self._keep_reply()
+            raise
+        await self.journal.flush()
+        return ending
+
+    async def _work_until_deadline(self) -> Ending | None:
         with anyio.move_on_after(self.bounds.deadline_s):
             try:
                 await self.opening.write()
@@ -76,8 +88,15 @@ class Loop:
                 return await self._turns()
             except ModelError as error:
                 return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
-        await self.journal.flush()
         return deadline_passed(self.journal.own(), self.bounds.deadline_s)
+
+    async def _keep_reply(self) -> None:
+        """A reply that is still held was paid for: it is kept although the run is cut off."""
+        with anyio.CancelScope(shield=True):
+            try:
+                await self.journal.flush()
+            except (StoreError, RunLost) as error:
+                _log.warning("the last reply could not be kept", error=str(error))
 
     async def _turns(self) -> Ending | None:
         while True:
@@ -86,7 +105,9 @@ class Loop:
                 return ending
             await self._take_messages()
             reply = await self._ask()
-            if tool_calls(reply) and await self._carry_out(reply):
+            if not tool_calls(reply):
+                await self.journal.flush()
+            elif await self._carry_out(reply):
                 return None
 
     async def _ask(self) -> Event:
@@ -102,9 +123,8 @@ class Loop:
         asked = await self.asking.ask(request)
         if asked is None:
             raise Interrupted
-        body = _assistant_body(asked.reply)
-        event = self.journal.event(EventKind.ASSISTANT, **body)
-        await self.journal.append([event], call=asked.call)
+        event = self.journal.event(EventKind.ASSISTANT, **_assistant_body(asked.reply))
+        self.journal.hold([event], calls=[asked.call])
         return self.journal.events[-1]
 
     async def _carry_out(self, reply: Event) -> bool:

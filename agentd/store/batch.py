@@ -52,7 +52,12 @@ class Batch:
     broken: StoreError | None = None
 
     def run(self, hub: Hub, statements: list[Statement]) -> None:
-        """Run what may still run; a failing statement ends its owner, not the batch."""
+        """Run what may still run; a failing statement ends its owner, not the batch.
+
+        Raises StoreError when the batch can not be saved any more.
+        """
+        if self.broken is not None:
+            raise self.broken
         for statement in statements:
             if statement.owner.failure is not None:
                 continue
@@ -75,6 +80,7 @@ class Batch:
         self._run_held(hub)
         self._drop_lost_runs(hub)
         if self.broken is not None:
+            hub.rollback()
             raise self.broken
         if hub.in_transaction:
             hub.commit()

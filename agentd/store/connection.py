@@ -28,15 +28,19 @@ class Connection(Capability):
 
     async def fetch(self, query: Query | str, /, **parameters: Any) -> list[Row]:
         """All rows, as dicts. Raises StoreError; this transaction is then over."""
-        statement = self._add(query, parameters)
+        (rows,) = await self.fetch_each((query, parameters))
+        return rows
+
+    async def fetch_each(self, *queries: tuple[Query | str, dict[str, Any]]) -> list[list[Row]]:
+        """The rows of each query, one after another in a single way to the database and back."""
+        asked = [self._add(query, parameters) for query, parameters in queries]
         if self._group is None:
             self._group = await self._turns.take()
         self._group.add(self._take())
         await self._group.send()
         if self._owner.failure is not None:
             raise self._owner.failure
-        assert statement.rows is not None
-        return statement.rows
+        return [statement.rows or [] for statement in asked]
 
     async def fetch_one(self, query: Query | str, /, **parameters: Any) -> Row | None:
         """The first row, or None."""
@@ -80,16 +84,19 @@ class Connection(Capability):
         yield self
 
     async def finish(self) -> None:
-        """Return once everything is on disk. Raises StoreError, RunLost."""
+        """Return once everything is on disk. Raises StoreError, RunLost.
+
+        A cancellation waits for that: whoever is cut off knows what was stored.
+        """
         self._closed = True
         group, statements = self._group, self._take()
-        if group is not None:
-            group.add(statements)
-            with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            if group is not None:
+                group.add(statements)
                 await self._turns.give(group, announces=self._announces)
-            await group.settled.wait()
-        elif statements or self._announces:
-            await self._turns.ride(statements, announces=self._announces)
+                await group.settled.wait()
+            elif statements or self._announces:
+                await self._turns.ride(statements, announces=self._announces)
         failure = self._owner.failure or (group and group.failure)
         if failure is not None:
             raise failure

@@ -6,6 +6,7 @@ the file a little longer each, which halves the number of hand-overs. Numbers: d
 """
 
 import asyncio
+import contextlib
 import queue
 import threading
 import time
@@ -17,10 +18,18 @@ from agentd.store.hub import Hub
 
 T = TypeVar("T")
 
-_IDLE_S = 0.025  # kept attached this long without work: the next call often follows at once
-_GLANCE_S = 0.0004  # how often an idle holder looks for waiters
+_IDLE_S = 0.1  # kept attached this long without work: the next call often follows soon
+_GLANCE_S = 0.0004  # how often a holder that has just become idle looks for waiters …
+_FRESH_S = 0.01  # … for this long; whoever was told of a commit comes at once
+_SLOW_GLANCE_S = 0.002  # … and how often after that
 _HOLD_S = 0.010  # least hold while another process is as busy as this one
 _BUSY_PEER_S = 0.025  # asked again within this time of the last hand-over: that peer is busy
+
+
+def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *arguments: object) -> None:
+    """Call `what` on the loop, from this thread."""
+    with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits any more
+        loop.call_soon_threadsafe(what, *arguments)
 
 
 class _Job:
@@ -36,10 +45,7 @@ class _Job:
             result, error = self.work(hub), None
         except BaseException as raised:  # noqa: BLE001 - handed to the awaiting coroutine
             result, error = None, raised
-        try:
-            self.loop.call_soon_threadsafe(self._settle, result, error)
-        except RuntimeError:
-            return  # the loop has closed: nobody waits any more
+        tell(self.loop, self._settle, result, error)
 
     def _settle(self, result: object, error: BaseException | None) -> None:
         if self.future.done():
@@ -55,7 +61,7 @@ class Engine:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[Hub], None] | None] = queue.SimpleQueue()
         self._used_at = self._yielded_at = 0.0
         self._thread = threading.Thread(target=self._serve, name="agentd-store", daemon=True)
         self._thread.start()
@@ -63,9 +69,13 @@ class Engine:
     async def call(self, work: Callable[[Hub], T]) -> T:
         """What `work` returns, run on the thread. A cancelled caller leaves; the work ends."""
         job = _Job(work)
-        self._jobs.put(job)
+        self._jobs.put(job.run)
         result: T = await job.future
         return result
+
+    def post(self, work: Callable[[Hub], None]) -> None:
+        """Let `work` run on the thread; it must not raise."""
+        self._jobs.put(work)
 
     def close(self) -> None:
         """Detach and end the thread. Blocks until both are done."""
@@ -75,16 +85,22 @@ class Engine:
     def _serve(self) -> None:
         while True:
             try:
-                job = self._jobs.get(timeout=_GLANCE_S if self._hub.attached else None)
+                job = self._jobs.get(timeout=self._patience_s())
             except queue.Empty:
                 self._while_idle()
                 continue
             if job is None:
                 self._hub.close()
                 return
-            job.run(self._hub)
+            job(self._hub)
             self._used_at = time.monotonic()
             self._yield_to_waiters()
+
+    def _patience_s(self) -> float | None:
+        if not self._hub.attached:
+            return None
+        fresh = time.monotonic() - self._used_at < _FRESH_S
+        return _GLANCE_S if fresh else _SLOW_GLANCE_S
 
     def _while_idle(self) -> None:
         if self._hub.in_transaction:

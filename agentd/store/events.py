@@ -50,21 +50,20 @@ class EventStore(Capability):
         run: Run,
         events: Sequence[Event],
         *,
-        call: ModelCall | None = None,
+        calls: Sequence[ModelCall] = (),
         delivered: Sequence[str] = (),
         opened: bool = False,
     ) -> None:
         """Write `events`; on disk when this returns.
 
-        With them, in the same transaction: the model call that they came from, the ids of messages
+        With them, in the same transaction: the model calls that they came from, the ids of messages
         that they deliver, and that the task was told what woke it. Raises RunLost.
         """
         now = self._clock.now()
         async with self._db.transaction() as conn:
             conn.fence(run)
             await conn.execute_many(_SQL["add"], [_parameters(event) for event in events])
-            if call is not None:
-                await conn.execute(_CALLS["add"], **asdict(call))
+            await conn.execute_many(_CALLS["add"], [asdict(call) for call in calls])
             if delivered:
                 await conn.execute(_SESSIONS["mark_delivered"], ids=list(delivered), now=now)
             if opened:

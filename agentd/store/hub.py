@@ -19,6 +19,21 @@ from agentd.store.lease import Lease
 
 Row = dict[str, Any]
 _BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
+# Statements here touch few rows, and planning one takes longer than running it. These of DuckDB's
+# optimizers are worth their time; without the others planning takes a fifth less.
+_OPTIMIZERS = [
+    "build_side_probe_side",
+    "column_lifetime",
+    "deliminator",
+    "filter_pushdown",
+    "in_clause",
+    "join_filter_pushdown",
+    "late_materialization",
+    "limit_pushdown",
+    "row_group_pruner",
+    "top_n",
+    "unused_columns",
+]
 
 
 class Hub:
@@ -118,8 +133,7 @@ class Hub:
         self, sql: str, parameters: Mapping[str, Any] | None = None
     ) -> duckdb.DuckDBPyConnection:
         if self._db is None:
-            self._db = duckdb.connect(":memory:", config={"threads": 1})
-            self._db.execute("SET TimeZone = 'UTC'")
+            self._db = _new_instance()
         return self._db.execute(sql, parameters) if parameters else self._db.execute(sql)
 
     def _attach_file(self) -> None:
@@ -140,6 +154,15 @@ class Hub:
                 time.sleep(0.05)
         if new:
             os.chmod(self.path, 0o600)  # noqa: PTH101 - Path.chmod is the same; no descriptor opens
+
+
+def _new_instance() -> duckdb.DuckDBPyConnection:
+    db = duckdb.connect(":memory:", config={"threads": 1})
+    db.execute("SET TimeZone = 'UTC'")
+    known = db.execute("SELECT name FROM duckdb_optimizers()").fetchall()
+    unused = ",".join(name for (name,) in known if name not in _OPTIMIZERS)
+    db.execute(f"SET disabled_optimizers = '{unused}'")
+    return db
 
 
 def _is_fatal(error: duckdb.Error) -> bool:

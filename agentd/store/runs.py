@@ -64,15 +64,15 @@ class RunStore(Capability):
         """Wake what is due, claim up to `limit` tasks, and see what else happened; all at once."""
         now = self._clock.now()
         async with self._db.transaction() as conn:
-            signs = await conn.fetch_one(_SQL["signs"], now=now)
-            assert signs is not None
+            (signs,), page = await conn.fetch_each(
+                (_SQL["signs"], {"now": now}),
+                (_SQL["candidates"], {"now": now, "limit": limit, "offset": 0}),
+            )
             next_wake, next_start = signs["next_wake"], signs["next_start"]
-            wakes = signs["awaiting"] or (next_wake is not None and next_wake <= now)
-            if wakes:
+            if signs["awaiting"] or (next_wake is not None and next_wake <= now):
                 await conn.execute(_SQL["wake_due"], now=now)
-            claims: list[Claim] = []
-            if limit > 0 and (signs["pending"] or wakes):
-                claims = await self._claim(conn, daemon_id, limit, now)
+                page = await _candidates(conn, limit, 0, now)
+            claims = await self._claim(conn, daemon_id, page, limit, now)
             to_cancel: Sequence[rows.Row] = ()
             if signs["cancelling"]:
                 to_cancel = await conn.fetch(_SQL["cancel_requests"], daemon_id=daemon_id)
@@ -144,9 +144,9 @@ class RunStore(Capability):
             return await conn.fetch(_SQL["of_task"], task_id=task_id)
 
     async def _claim(
-        self, conn: Connection, daemon_id: DaemonId, limit: int, now: datetime
+        self, conn: Connection, daemon_id: DaemonId, page: list[rows.Row], limit: int, now: datetime
     ) -> list[Claim]:
-        first = await _first_of_sessions(conn, limit, now)
+        first = await _first_of_sessions(conn, page, limit, now)
         if not first:
             return []
         ids = [row["id"] for row in first]
@@ -189,18 +189,23 @@ class RunStore(Capability):
         )
 
 
-async def _first_of_sessions(conn: Connection, limit: int, now: datetime) -> list[rows.Row]:
-    """Up to `limit` claimable tasks, the most urgent of each session. In pages: plans are dear."""
+async def _candidates(conn: Connection, limit: int, offset: int, now: datetime) -> list[rows.Row]:
+    return await conn.fetch(_SQL["candidates"], now=now, limit=limit, offset=offset)
+
+
+async def _first_of_sessions(
+    conn: Connection, page: list[rows.Row], limit: int, now: datetime
+) -> list[rows.Row]:
+    """Up to `limit` claimable tasks, the most urgent of each session. `page`: the first ones."""
     found: dict[str, rows.Row] = {}
     offset = 0
-    while len(found) < limit:
-        candidates = await conn.fetch(_SQL["candidates"], now=now, limit=limit, offset=offset)
-        for row in candidates:
+    while True:
+        for row in page:
             found.setdefault(row["session_id"], row)
-        if len(candidates) < limit:
-            break
+        if len(found) >= limit or len(page) < limit:
+            return list(found.values())[:limit]
         offset += limit
-    return list(found.values())[:limit]
+        page = await _candidates(conn, limit, offset, now)
 
 
 def _claiming(row: rows.Row, daemon_id: DaemonId, now: datetime) -> rows.Row:

@@ -70,6 +70,7 @@ class TaskStore(Capability):
                 prompt=new.prompt,
                 title=new.title,
                 priority=str(new.priority),
+                has_predecessors=bool(task.after),
                 after_any=new.after_any,
                 not_before=new.not_before,
                 key=new.key,
@@ -132,6 +133,7 @@ class TaskStore(Capability):
                 title=changes.title or task.title,
                 priority=str(changes.priority or task.priority),
                 not_before=changes.not_before or task.not_before,
+                has_predecessors=bool(task.after if changes.after is None else changes.after),
                 now=self._clock.now(),
             )
             if not changed:
@@ -220,8 +222,9 @@ async def refuse_cycles(conn: Connection, task_id: TaskId) -> None:
 async def with_predecessors(conn: Connection, found: Sequence[rows.Row]) -> list[Task]:
     """Rows of `tasks` as tasks."""
     after: dict[str, list[str]] = {row["id"]: [] for row in found}
-    if found:
-        for edge in await conn.fetch(_SQL["predecessors"], ids=list(after)):
+    ids = [row["id"] for row in found if row["has_predecessors"]]
+    if ids:
+        for edge in await conn.fetch(_SQL["predecessors"], ids=ids):
             after[edge["task_id"]].append(edge["after_id"])
     return [rows.task(row, after[row["id"]]) for row in found]
 

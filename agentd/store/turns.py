@@ -1,10 +1,14 @@
 """Who may use the database next, and who shares a commit with whom.
 
 A transaction that reads takes the turn with its first fetch and keeps it to its end: what it reads
-can not change under it. One that only writes takes no turn: its statements wait until somebody
-commits, and go along. So twenty small writes that come together cost one commit.
+can not change under it. One that only writes takes no turn: it rides along with the next commit;
+the database thread commits for all who wait as soon as it is free. So twenty small writes that come
+together cost one commit.
 """
 
+import asyncio
+import contextlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,14 +16,15 @@ import anyio
 
 from agentd.domain.errors import StoreError
 from agentd.store.batch import Batch, Owner, Statement
-from agentd.store.engine import Engine
+from agentd.store.engine import Engine, tell
+from agentd.store.hub import Hub
 
 _GROUP_MOST = 64  # reading transactions in one commit: bounds what one failure makes run again
 
 
 @dataclass(slots=True)
 class Group:
-    """Transactions that end in one commit, and the statements that wait to be sent."""
+    """Reading transactions that end in one commit, and the statements that wait to be sent."""
 
     engine: Engine
     batch: Batch = field(default_factory=Batch)
@@ -32,9 +37,13 @@ class Group:
     def add(self, statements: Sequence[Statement]) -> None:
         self.unsent.extend(statements)
 
+    def take(self) -> list[Statement]:
+        statements, self.unsent = self.unsent, []
+        return statements
+
     async def send(self) -> None:
         """Run everything added so far, in order."""
-        batch, statements = self.batch, self._take()
+        batch, statements = self.batch, self.take()
         await self.engine.call(lambda hub: batch.run(hub, statements))
 
     async def forget(self, owner: Owner) -> None:
@@ -46,23 +55,14 @@ class Group:
         except StoreError as error:
             self.failure = error
 
-    async def commit(self) -> None:
-        batch, statements = self.batch, self._take()
-        await self.engine.call(lambda hub: batch.commit(hub, statements))
 
-    def _take(self) -> list[Statement]:
-        statements, self.unsent = self.unsent, []
-        return statements
+@dataclass(slots=True, eq=False)
+class _Rider:
+    """A transaction that only writes, until somebody has committed it."""
 
-
-@dataclass(slots=True)
-class _Passengers:
-    """Transactions that only wrote: they wait for somebody to commit."""
-
-    statements: list[Statement] = field(default_factory=list[Statement])
-    announces: bool = False
-    failure: BaseException | None = None
-    settled: anyio.Event = field(default_factory=anyio.Event)
+    statements: Sequence[Statement]
+    announces: bool
+    settled: asyncio.Future[None]
 
 
 class Turns:
@@ -73,7 +73,7 @@ class Turns:
         self._announce = announce
         self._turn = anyio.Lock(fast_acquire=True)
         self._open: Group | None = None
-        self._passengers: _Passengers | None = None
+        self._riders: deque[_Rider] = deque()  # filled by the loop, emptied by the thread
 
     async def take(self) -> Group:
         """Wait for the turn. The group that the caller belongs to; it must call `give` once."""
@@ -94,31 +94,55 @@ class Turns:
 
     async def ride(self, statements: Sequence[Statement], *, announces: bool) -> None:
         """Let statements go along with the next commit. Raises when that fails as a whole."""
-        first = self._passengers is None
-        mine = self._passengers = self._passengers or _Passengers()
-        mine.statements.extend(statements)
-        mine.announces |= announces
-        if first:
-            with anyio.CancelScope(shield=True):
-                async with self._turn:
-                    if not mine.settled.is_set():
-                        await self._commit(self._open or Group(self._engine))
-        await mine.settled.wait()
-        if mine.failure is not None:
-            raise mine.failure
+        rider = _Rider(statements, announces, asyncio.get_running_loop().create_future())
+        self._riders.append(rider)
+        if len(self._riders) == 1:
+            self._engine.post(self._drive)
+        await rider.settled
 
     async def _commit(self, group: Group) -> None:
         self._open = None
-        riding, self._passengers = self._passengers or _Passengers(), None
-        group.add(riding.statements)
+        batch, statements = group.batch, group.take()
         try:
             if group.failure is None:
-                await group.commit()
+                await self._engine.call(lambda hub: self._commit_all(hub, batch, statements))
+            else:
+                self._engine.post(self._drive)  # whoever waited for this group to commit
         except StoreError as error:
             group.failure = error
         finally:
-            riding.failure = group.failure
             group.settled.set()
-            riding.settled.set()
-        if group.failure is None and (group.announces or riding.announces):
+        if group.failure is None and group.announces:
+            self._announce()
+
+    def _drive(self, hub: Hub) -> None:
+        """On the thread: commit for the riders, unless an open group is going to."""
+        if self._riders and not hub.in_transaction:
+            with contextlib.suppress(Exception):  # the riders are told
+                self._commit_all(hub, Batch(), [])
+
+    def _commit_all(self, hub: Hub, batch: Batch, statements: list[Statement]) -> None:
+        """On the thread: commit `statements` and those of all riders. Raises StoreError."""
+        riders = [self._riders.popleft() for _ in range(len(self._riders))]
+        failure: BaseException | None = None
+        try:
+            batch.commit(
+                hub, [*statements, *(each for rider in riders for each in rider.statements)]
+            )
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if riders:
+                tell(riders[0].settled.get_loop(), self._settle, riders, failure)
+
+    def _settle(self, riders: Sequence[_Rider], failure: BaseException | None) -> None:
+        for rider in riders:
+            if rider.settled.done():
+                continue
+            if failure is None:
+                rider.settled.set_result(None)
+            else:
+                rider.settled.set_exception(failure)
+        if failure is None and any(rider.announces for rider in riders):
             self._announce()

@@ -108,7 +108,10 @@ async def _slow_server() -> float:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
             try:
-                home = _claude_home(Path(folder), url, DAEMON__CONCURRENCY=str(_SLOW_CONCURRENCY))
+                concurrency = str(_SLOW_CONCURRENCY)
+                home = _claude_home(
+                    Path(folder), url, DAEMON__CONCURRENCY=concurrency, LOG__LEVEL="warning"
+                )
                 await _enqueue(home, _SLOW_TASKS)
                 await _drain(home)
                 return await _span_s(home)

@@ -19,6 +19,7 @@ CREATE TABLE tasks (
     priority TEXT NOT NULL CHECK (priority IN ('high', 'medium', 'low')),
     state TEXT NOT NULL
         CHECK (state IN ('pending', 'running', 'waiting', 'completed', 'failed', 'cancelled')),
+    has_predecessors BOOLEAN NOT NULL, -- rows of task_predecessors: most tasks have none
     after_any BOOLEAN NOT NULL,
     not_before TIMESTAMPTZ,
     key TEXT,

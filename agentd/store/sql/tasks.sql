@@ -2,10 +2,10 @@
 
 -- query: add
 INSERT INTO tasks (
-    id, session_id, prompt, title, priority, state, after_any, not_before, key, model,
+    id, session_id, prompt, title, priority, state, has_predecessors, after_any, not_before, key, model,
     max_tool_iterations, deadline_s, attempt, token, retryable, enqueued_by, created_at, updated_at
 ) VALUES (
-    $id, $session_id, $prompt, $title, $priority, 'pending', $after_any, $not_before, $key, $model,
+    $id, $session_id, $prompt, $title, $priority, 'pending', $has_predecessors, $after_any, $not_before, $key, $model,
     $max_tool_iterations, $deadline_s, 0, 0, FALSE, $enqueued_by, $now, $now
 );
 
@@ -71,7 +71,7 @@ SELECT t.id, t.wake_on_task FROM tasks t WHERE t.state = 'waiting' AND t.wake_on
 -- Pending tasks only. No row back: it is not pending any more.
 UPDATE tasks
 SET prompt = $prompt, title = $title, priority = $priority, not_before = $not_before,
-    updated_at = $now
+    has_predecessors = $has_predecessors, updated_at = $now
 WHERE id = $id AND state = 'pending'
 RETURNING id;
 

@@ -1,6 +1,6 @@
 """Moments as people write them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -34,6 +34,9 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
         parse_moment(text, NOW)
 
 
-@given(st.datetimes(timezones=st.timezones()))
+_ZONES = [UTC, timezone(timedelta(hours=-9, minutes=-30)), timezone(timedelta(hours=14))]
+
+
+@given(st.datetimes(timezones=st.sampled_from(_ZONES)))
 def test_any_moment_that_python_writes_is_read_back(moment: datetime) -> None:
     assert parse_moment(moment.isoformat(), NOW) == moment

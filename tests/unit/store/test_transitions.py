@@ -29,9 +29,7 @@ async def task_in(
     return task.id
 
 
-def happenings(
-    tasks: TaskStore, runs: RunStore, sessions: SessionStore
-) -> Mapping[str, Happening]:
+def happenings(tasks: TaskStore, runs: RunStore, sessions: SessionStore) -> Mapping[str, Happening]:
     async def claim(_: TaskId) -> None:
         await runs.glance(DAEMON, limit=99)
 
@@ -80,5 +78,3 @@ async def test_nothing_moves_a_task_but_along_the_table(
 
     allowed = {(here, there) for here, theres in TRANSITIONS.items() for there in theres}
     assert {(here, there) for here, there in moves if here is not there} == allowed
-
-
