@@ -57,11 +57,15 @@ class Supervisor:
     async def _work_queue(self, workers: TaskGroup) -> None:
         while not self.stopping.is_set():
             self._attention = anyio.Event()
+            idle = not self._active
             glance = await self._look(self._room())
+            if glance is None:
+                await self._pause()
+                continue
             for claim in glance.claims:
                 self._start(workers, claim)
             self._pass_on(glance)
-            if self._is_done(glance):
+            if idle and self._is_done(glance):
                 return
             with anyio.move_on_after(self._patience_s(glance.next_due)):
                 await self._attention.wait()
@@ -71,7 +75,8 @@ class Supervisor:
         room = self.concurrency - len(self._active)
         return min(room, 1 - self.worked) if self.until is Until.ONE else room
 
-    async def _look(self, limit: int) -> Glance:
+    async def _look(self, limit: int) -> Glance | None:
+        """None when the database can not be asked now."""
         try:
             return await self.runs.glance(self.daemon_id, limit=limit)
         except StoreUnusable:
@@ -79,9 +84,11 @@ class Supervisor:
             raise
         except StoreError as error:
             _log.error("could not look at the queue", error=error.message, hint=error.hint)
-            with anyio.move_on_after(self.poll_s):
-                await self.stopping.wait()
-            return Glance()
+            return None
+
+    async def _pause(self) -> None:
+        with anyio.move_on_after(self.poll_s):
+            await self.stopping.wait()
 
     def _start(self, workers: TaskGroup, claim: Claim) -> None:
         assignment = Assignment(claim, self.stopping)
@@ -107,6 +114,7 @@ class Supervisor:
                 assignment.inbox.set()
 
     def _is_done(self, glance: Glance) -> bool:
+        """After a look while no task was running: an ending one may have freed its successors."""
         if self.until is Until.STOPPED or self._active:
             return False
         return not glance.claims or self.until is Until.ONE
@@ -131,7 +139,11 @@ class Supervisor:
         with anyio.move_on_after(self.drain_s):
             while self._active:
                 self._attention = anyio.Event()
-                self._pass_on(await self._look(0))
+                glance = await self._look(0)
+                if glance is None:
+                    await anyio.sleep(self.poll_s)
+                    continue
+                self._pass_on(glance)
                 await self._attention.wait()
         for assignment in self._active.values():
             assignment.scope.cancel()

@@ -8,12 +8,17 @@ import anyio
 import pytest
 
 from agentd.agent.loop import Loop
+from agentd.daemon.supervisor import Supervisor, Until
+from agentd.daemon.wake import Wake
 from agentd.daemon.worker import Assignment, Worker
+from agentd.domain.clock import SystemClock
 from agentd.domain.errors import RunLost, StoreBusy
 from agentd.domain.ids import DaemonId, SessionId
 from agentd.domain.task import NewTask, Priority, TaskState
-from agentd.store.runs import Claim, RunStore
+from agentd.store.runs import Claim, Ending, Glance, RunStore
+from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
+from tests.conftest import DAEMON
 from tests.desk import desk
 from tests.messages_turns import DONE, Turn
 
@@ -74,6 +79,56 @@ async def test_tasks_of_one_session_never_run_together(tmp_path: Path) -> None:
         await at.drain()
         states = {task.state for task in await at.tasks.list()}
     assert states == {TaskState.COMPLETED}
+
+
+class _LateAnswer(RunStore):
+    """Looks while no worker is free are answered only when the running task has ended."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, SystemClock())
+        self.looked = anyio.Event()
+        self.ended = anyio.Event()
+
+    async def glance(self, daemon_id: DaemonId, *, limit: int) -> Glance:
+        glance = await super().glance(daemon_id, limit=limit)
+        if limit == 0:
+            self.looked.set()
+            await self.ended.wait()
+        return glance
+
+
+class _UntilLooked(Worker):
+    """Ends its task while the supervisor looks at the queue."""
+
+    async def work(self, assignment: Assignment) -> None:
+        assert isinstance(self.runs, _LateAnswer)
+        await self.runs.looked.wait()
+        await self.runs.end(assignment.claim.run, Ending("completed", TaskState.COMPLETED))
+        self.runs.ended.set()
+
+
+async def test_a_task_that_ends_during_a_look_is_no_reason_to_stop(
+    tmp_path: Path, store: Store, tasks: TaskStore
+) -> None:
+    await tasks.enqueue(NewTask(prompt="first"))
+    await tasks.enqueue(NewTask(prompt="second"))
+    runs = _LateAnswer(store)
+    async with Wake(tmp_path, "test") as wake:
+        supervisor = Supervisor(
+            daemon_id=DAEMON,
+            runs=runs,
+            worker=_UntilLooked(runs, lambda _: _FailingLoop(AssertionError())),
+            wake=wake,
+            clock=SystemClock(),
+            stopping=anyio.Event(),
+            concurrency=1,
+            poll_s=0.02,
+            drain_s=1,
+            until=Until.DRAINED,
+        )
+        with anyio.fail_after(10):
+            await supervisor.run()
+    assert {task.state for task in await tasks.list()} == {TaskState.COMPLETED}
 
 
 class _FailingLoop(Loop):
