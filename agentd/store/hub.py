@@ -46,6 +46,7 @@ class Hub:
         self.lease = Lease(path)
         self.attached_at = 0.0
         self.in_transaction = False
+        self.known_shape = ""  # of the tables, if whoever held the file before has left word of it
         self._busy_s = busy_s
         self._admit = admit
         self._db: duckdb.DuckDBPyConnection | None = None
@@ -62,6 +63,8 @@ class Hub:
             self._checked_filesystem = True
         waited = self.lease.acquire(self._busy_s)
         try:
+            shape, _, state = self.lease.last_words.partition("@")
+            self.known_shape = shape if state == self._file_state() else ""
             self._attach_file()
             self.attached_at = time.monotonic()
             self._admit(self)
@@ -78,7 +81,7 @@ class Hub:
         except duckdb.Error as error:
             self.reset()
             raise translate(error, self.path) from error
-        self.lease.release()
+        self.lease.release(f"{self.known_shape}@{self._file_state()}")
 
     def begin(self) -> None:
         if not self.attached:
@@ -128,6 +131,14 @@ class Hub:
                 self.detach()
         self.reset()
         self.lease.close()
+
+    def _file_state(self) -> str:
+        """Another one as soon as anybody has written or replaced the file."""
+        try:
+            facts = self.path.stat()
+        except FileNotFoundError:
+            return "none"
+        return f"{facts.st_ino} {facts.st_size} {facts.st_mtime_ns}"
 
     def _execute(
         self, sql: str, parameters: Mapping[str, Any] | None = None

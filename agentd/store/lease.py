@@ -16,6 +16,7 @@ from agentd.domain.errors import StoreBusy, StoreUnusable
 _POLL_S = 0.0003  # a blocking flock has no timeout; this is its shortest sleep here
 _POLL_MAX_S = 0.005
 _PATIENT_AFTER_S = 0.1
+_PID_LENGTH = 11  # the first line of the lease file
 
 
 def _open_lock(path: Path) -> int:
@@ -37,7 +38,10 @@ def _try_lock(fd: int) -> bool:
 
 
 class Lease:
-    """The right of one process to hold the database file. Used from one thread only."""
+    """The right of one process to hold the database file. Used from one thread only.
+
+    The lease file names its holder, for error messages, and then what the last one left to say.
+    """
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -45,6 +49,7 @@ class Lease:
         self._lease_path = database.with_name(database.name + ".lease")
         self._turn_fd = self._lease_fd = -1
         self.held = False
+        self.last_words = ""  # of whoever held it before; none when that one was killed
 
     def acquire(self, timeout_s: float) -> float:
         """Seconds waited. Raises StoreBusy when another process keeps the file for `timeout_s`."""
@@ -58,7 +63,9 @@ class Lease:
         finally:
             fcntl.flock(self._turn_fd, fcntl.LOCK_UN)
         self.held = True
-        os.pwrite(self._lease_fd, f"{os.getpid():<10}\n".encode(), 0)
+        self.last_words = os.pread(self._lease_fd, 200, _PID_LENGTH).decode(errors="replace")
+        os.ftruncate(self._lease_fd, 0)
+        os.pwrite(self._lease_fd, f"{os.getpid():<{_PID_LENGTH - 1}}\n".encode(), 0)
         return time.monotonic() - started
 
     def wanted(self) -> bool:
@@ -68,8 +75,9 @@ class Lease:
             return False
         return True
 
-    def release(self) -> None:
+    def release(self, last_words: str = "") -> None:
         if self.held:
+            os.pwrite(self._lease_fd, last_words.encode(), _PID_LENGTH)
             fcntl.flock(self._lease_fd, fcntl.LOCK_UN)
             self.held = False
 
@@ -93,7 +101,7 @@ class Lease:
             time.sleep(_POLL_S if waited < _PATIENT_AFTER_S else _POLL_MAX_S)
 
     def _holder(self) -> str:
-        pid = os.pread(self._lease_fd, 11, 0).decode(errors="replace").strip()
+        pid = os.pread(self._lease_fd, _PID_LENGTH, 0).decode(errors="replace").strip()
         command = ""
         with contextlib.suppress(OSError, ValueError):
             words = Path(f"/proc/{int(pid)}/cmdline").read_bytes().split(b"\0")

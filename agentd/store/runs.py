@@ -196,16 +196,26 @@ async def _candidates(conn: Connection, limit: int, offset: int, now: datetime) 
 async def _first_of_sessions(
     conn: Connection, page: list[rows.Row], limit: int, now: datetime
 ) -> list[rows.Row]:
-    """Up to `limit` claimable tasks, the most urgent of each session. `page`: the first ones."""
+    """Up to `limit` claimable tasks, the most urgent of each session. `page`: the first ones.
+
+    Pages double, so that a long row of blocked tasks costs few looks.
+    """
     found: dict[str, rows.Row] = {}
-    offset = 0
+    offset, size = 0, limit
     while True:
+        blocked = await _blocked(conn, page)
         for row in page:
-            found.setdefault(row["session_id"], row)
-        if len(found) >= limit or len(page) < limit:
+            if row["id"] not in blocked:
+                found.setdefault(row["session_id"], row)
+        if len(found) >= limit or len(page) < size:
             return list(found.values())[:limit]
-        offset += limit
-        page = await _candidates(conn, limit, offset, now)
+        offset, size = offset + size, 2 * size
+        page = await _candidates(conn, size, offset, now)
+
+
+async def _blocked(conn: Connection, page: list[rows.Row]) -> set[str]:
+    ids = [row["id"] for row in page if row["has_predecessors"]]
+    return {row["id"] for row in await conn.fetch(_SQL["blocked"], ids=ids)} if ids else set()
 
 
 def _claiming(row: rows.Row, daemon_id: DaemonId, now: datetime) -> rows.Row:

@@ -35,6 +35,13 @@ def migrations() -> tuple[Migration, ...]:
 def admit(hub: Hub) -> None:
     """Make a just attached database usable. Raises StoreUnusable when it is newer, or not ours."""
     newest = migrations()[-1].number
+    if hub.known_shape == str(newest):
+        return
+    _bring_to(newest, hub)
+    hub.known_shape = str(newest)
+
+
+def _bring_to(newest: int, hub: Hub) -> None:
     version = _version(hub)
     if version == newest:
         return

@@ -1,5 +1,6 @@
 """Several processes on one file: everybody gets in, and all see each other's commits (lease.py)."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,15 @@ def test_a_lease_is_held_by_one_and_seen_by_the_other(tmp_path: Path) -> None:
     assert two.acquire(1) >= 0
     two.close()
     one.close()
+
+
+def test_only_who_let_go_in_peace_leaves_word_for_the_next(tmp_path: Path) -> None:
+    first, second = Lease(tmp_path / "a.duckdb"), Lease(tmp_path / "a.duckdb")
+    first.acquire(1)
+    first.release("all is well")
+    second.acquire(1)
+    assert second.last_words == "all is well"
+    os.close(second._lease_fd)  # as the kernel does for a process that was killed
+    first.acquire(1)
+    assert first.last_words == ""
+    first.close()
