@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from textwrap import shorten
 
 from agentd.domain.ids import SessionId, TaskId
 
@@ -16,6 +17,7 @@ class TaskState(StrEnum):
     CANCELLED = "cancelled"  # final until a person retries it
 
 
+_TITLE_LENGTH = 60
 UNFINISHED = frozenset({TaskState.PENDING, TaskState.RUNNING, TaskState.WAITING})
 FINISHED = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED})
 
@@ -74,6 +76,12 @@ class NewTask:
     model: str | None = None
     limits: Limits = field(default_factory=Limits)
     enqueued_by: str = "cli"
+
+    def session_title(self) -> str | None:
+        """Of the session that the task opens; a named one does not get it from one task."""
+        if self.session_id is not None:
+            return self.title
+        return self.title or shorten(self.prompt, _TITLE_LENGTH, placeholder=" …")
 
     def as_task(self, task_id: TaskId, session_id: SessionId, now: datetime) -> "Task":
         """What stands in the queue once this was enqueued."""

@@ -30,12 +30,13 @@ class Owner:
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """One statement of one owner. `rows` is None until it ran."""
+    """One statement of one owner. `rows` is empty until it ran, and if nobody wants them."""
 
     owner: Owner
     sql: str
     parameters: dict[str, Any]
-    rows: list[Row] | None = None
+    wants_rows: bool = True
+    rows: list[Row] = field(default_factory=list[Row])
 
 
 Unit = list[Statement]  # more than one only when they are merged inserts
@@ -61,7 +62,7 @@ class Batch:
         for statement in statements:
             if statement.owner.failure is not None:
                 continue
-            if plain_insert_into(statement.sql):
+            if not statement.wants_rows and plain_insert_into(statement.sql):
                 self.held.append(statement)
                 continue
             self._run_held(hub, before=statement.sql)
@@ -100,9 +101,11 @@ class Batch:
     def _run_unit(self, hub: Hub, unit: Unit) -> None:
         if not hub.in_transaction:
             hub.begin()
-        rows = hub.run(*merged(unit))
-        for statement in unit:
-            statement.rows = rows
+        if unit[0].wants_rows:
+            (statement,) = unit
+            statement.rows = hub.run(statement.sql, statement.parameters)
+        else:
+            hub.do(*merged(unit))
         self.ran.append(unit)
 
     def _run_singly(self, hub: Hub, unit: Unit) -> None:
@@ -137,7 +140,7 @@ class Batch:
             for unit in earlier:
                 before = unit[0].rows
                 self._run_unit(hub, unit)
-                if plain_insert_into(unit[0].sql) is None and before != unit[0].rows:
+                if before != unit[0].rows:
                     raise StoreFailed("a group of writes could not be repeated after a rollback")
         except StoreError as error:
             self.broken = error

@@ -40,7 +40,7 @@ class Connection(Capability):
         await self._group.send()
         if self._owner.failure is not None:
             raise self._owner.failure
-        return [statement.rows or [] for statement in asked]
+        return [statement.rows for statement in asked]
 
     async def fetch_one(self, query: Query | str, /, **parameters: Any) -> Row | None:
         """The first row, or None."""
@@ -58,12 +58,12 @@ class Connection(Capability):
         It travels with the next fetch or the commit: an error of it shows there, still before the
         transaction counts as done.
         """
-        self._add(query, parameters)
+        self._add(query, parameters, wants_rows=False)
 
     async def execute_many(self, query: Query | str, rows: Sequence[dict[str, Any]], /) -> None:
         """The statement once for each set of parameters."""
         for parameters in rows:
-            self._add(query, parameters)
+            self._add(query, parameters, wants_rows=False)
 
     def fence(self, run: Run, *, ends: bool = False) -> None:
         """Let this transaction count only if `run` still owns its task at the commit.
@@ -110,13 +110,15 @@ class Connection(Capability):
                 await self._group.forget(self._owner)
                 await self._turns.give(self._group, announces=False)
 
-    def _add(self, query: Query | str, parameters: dict[str, Any]) -> Statement:
+    def _add(
+        self, query: Query | str, parameters: dict[str, Any], *, wants_rows: bool = True
+    ) -> Statement:
         if self._closed:
             raise StoreError("this transaction is closed; open a new one")
         if self._owner.failure is not None:
             raise StoreError("this transaction was ended by an error; open a new one")
         sql = query if isinstance(query, str) else query.sql
-        statement = Statement(self._owner, sql, parameters)
+        statement = Statement(self._owner, sql, parameters, wants_rows)
         self._statements.append(statement)
         return statement
 

@@ -7,7 +7,7 @@ its lock as soon as any descriptor of it closes.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Hub:
         self.attached_at = 0.0
         self.in_transaction = False
         self.known_shape = ""  # of the tables, if whoever held the file before has left word of it
+        self._begun = False  # a transaction begins with its first statement
         self._busy_s = busy_s
         self._admit = admit
         self._db: duckdb.DuckDBPyConnection | None = None
@@ -86,13 +87,15 @@ class Hub:
     def begin(self) -> None:
         if not self.attached:
             self.attach()
-        self.run("BEGIN TRANSACTION")
         self.in_transaction = True
+        self._begun = False
 
     def commit(self) -> None:
         self.in_transaction = False
+        if not self._begun:
+            return
         try:
-            self.run("COMMIT")
+            self.do("COMMIT")
         except StoreError:
             self.reset()  # what a failed commit leaves behind is not for use
             raise
@@ -101,20 +104,22 @@ class Hub:
         if not self.in_transaction:
             return
         self.in_transaction = False
-        with contextlib.suppress(StoreError):  # an aborted transaction is rolled back already
-            self.run("ROLLBACK")
+        if self._begun:
+            with contextlib.suppress(StoreError):  # an aborted one is rolled back already
+                self.do("ROLLBACK")
 
     def run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
         """Rows of one statement. Raises StoreError; after a fatal one the instance is new."""
-        try:
+        with self._translating():
             cursor = self._execute(sql, parameters)
             # None after a statement without rows; duckdb's types do not say so.
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        except duckdb.Error as error:
-            if _is_fatal(error):
-                self.reset()
-            raise translate(error, self.path) from error
+
+    def do(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+        """A statement without rows: each call into DuckDB waits for the interpreter after it."""
+        with self._translating():
+            self._execute(sql, parameters)
 
     def reset(self) -> None:
         """Close the instance; the next attach opens a new one. Committed data stay."""
@@ -140,11 +145,23 @@ class Hub:
             return "none"
         return f"{facts.st_ino} {facts.st_size} {facts.st_mtime_ns}"
 
+    @contextlib.contextmanager
+    def _translating(self) -> Generator[None]:
+        try:
+            yield
+        except duckdb.Error as error:
+            if _is_fatal(error):
+                self.reset()
+            raise translate(error, self.path) from error
+
     def _execute(
         self, sql: str, parameters: Mapping[str, Any] | None = None
     ) -> duckdb.DuckDBPyConnection:
         if self._db is None:
             self._db = _new_instance()
+        if self.in_transaction and not self._begun:
+            self._begun = True
+            sql = f"BEGIN TRANSACTION; {sql}"  # one call instead of two
         return self._db.execute(sql, parameters) if parameters else self._db.execute(sql)
 
     def _attach_file(self) -> None:

@@ -60,7 +60,7 @@ class TaskStore(Capability):
             task_id = TaskId(new_id())
             session_id = new.session_id or SessionId(task_id)
             await SessionStore(conn, self._clock).open(
-                session_id, title=new.title, is_new=new.session_id is None
+                session_id, title=new.session_title(), is_new=new.session_id is None
             )
             task = new.as_task(task_id, session_id, self._clock.now())
             await conn.execute(

@@ -22,7 +22,7 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 
 
 def insert(owner: Owner, row_id: int) -> Statement:
-    return Statement(owner, INSERT, {"id": row_id})
+    return Statement(owner, INSERT, {"id": row_id}, wants_rows=False)
 
 
 def stored(hub: Hub) -> list[int]:

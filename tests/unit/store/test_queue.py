@@ -41,6 +41,20 @@ async def test_what_was_enqueued_is_what_is_read_back(tasks: TaskStore) -> None:
     assert await tasks.find(task.id[-8:]) == task
 
 
+async def test_a_session_that_a_prompt_opens_is_called_after_it(
+    tasks: TaskStore, sessions: SessionStore
+) -> None:
+    await put(tasks, "Sum up\n" + "all the notes " * 10)
+    await put(tasks, "Go on", session_id=SessionId("main"))
+    titles = {each.id: each.title for each in await sessions.list()}
+    assert titles.pop(SessionId("main")) is None
+    (title,) = titles.values()
+    assert title is not None
+    assert title.startswith("Sum up all the notes")
+    assert title.endswith("…")
+    assert len(title) <= 60
+
+
 async def test_the_claim_order_is_priority_then_age(
     tasks: TaskStore, runs: RunStore, clock: HandClock
 ) -> None:
