@@ -189,6 +189,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
             config.daemon.concurrency, config.daemon.poll_seconds, config.daemon.drain_seconds
         ),
         stopping=anyio.Event(),
+        untouched=store.untouched,
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,7 @@ class Daemon:
     clock: Clock
     settings: DaemonSettings
     stopping: anyio.Event
+    untouched: Callable[[], bool]
 
     async def run(self, until: Until = Until.STOPPED) -> int:
         """Work until `until` or a signal. The number of tasks that were claimed."""
@@ -71,6 +73,7 @@ class Daemon:
             wake=wake,
             clock=self.clock,
             stopping=self.stopping,
+            untouched=self.untouched,
             concurrency=self.settings.concurrency,
             poll_s=self.settings.poll_s,
             drain_s=self.settings.drain_s,

@@ -28,6 +28,12 @@ def is_alive(run_directory: Path, daemon_id: DaemonId) -> bool:
     return False
 
 
+def dead_ones(run_directory: Path) -> set[DaemonId]:
+    """Daemons that have left their lock file behind and hold it no more."""
+    known = {DaemonId(path.stem) for path in run_directory.glob("*.alive")}
+    return {each for each in known if not is_alive(run_directory, each)}
+
+
 def forget(run_directory: Path, daemon_id: DaemonId) -> None:
     """Remove what a dead daemon left in `run/`."""
     _lock_path(run_directory, daemon_id).unlink(missing_ok=True)

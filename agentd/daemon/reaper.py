@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import structlog
 
-from agentd.daemon.presence import forget, is_alive
+from agentd.daemon.presence import dead_ones, forget, is_alive
 from agentd.domain.errors import StoreError
 from agentd.domain.ids import DaemonId
 from agentd.store.daemons import DaemonStore
@@ -23,14 +23,18 @@ class Reaper:
         self._run_directory = run_directory
         self._daemons = daemons
         self._runs = runs
+        self._settled: set[DaemonId] = set()
 
     async def run(self, stopping: anyio.Event) -> None:
-        """Look again and again until `stopping`."""
+        """Look again and again until `stopping`; at the locks only, while nobody has died."""
         while not stopping.is_set():
-            try:
-                await self.reap()
-            except StoreError as error:
-                _log.error("could not look for dead daemons", error=error.message)
+            dead = dead_ones(self._run_directory) - self._settled
+            if dead:
+                try:
+                    await self.reap()
+                    self._settled |= dead
+                except StoreError as error:
+                    _log.error("could not look for dead daemons", error=error.message)
             with anyio.move_on_after(EVERY_S):
                 await stopping.wait()
 

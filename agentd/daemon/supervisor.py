@@ -1,5 +1,6 @@
 """Looks at the queue, claims what there is room for, and owns the workers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -16,6 +17,7 @@ from agentd.domain.ids import DaemonId, TaskId
 from agentd.store.runs import Claim, Glance, RunStore
 
 _log = structlog.get_logger()
+_LOOK_ANYWAY_S = 60.0  # although nobody seems to have written: trust is good
 
 
 class Until(StrEnum):
@@ -34,6 +36,7 @@ class Supervisor:
     wake: Wake
     clock: Clock
     stopping: anyio.Event
+    untouched: Callable[[], bool]
     concurrency: int
     poll_s: float
     drain_s: float
@@ -67,8 +70,18 @@ class Supervisor:
             self._pass_on(glance)
             if idle and self._is_done(glance):
                 return
-            with anyio.move_on_after(self._patience_s(glance.next_due)):
+            await self._wait(glance.next_due)
+
+    async def _wait(self, next_due: datetime | None) -> None:
+        """Until somebody says that there is news, there may be some unsaid, or something is due."""
+        looked_at = self.clock.monotonic()
+        while not self._attention.is_set():
+            with anyio.move_on_after(self._patience_s(next_due)):
                 await self._attention.wait()
+            due = next_due is not None and next_due <= self.clock.now()
+            rested = self.clock.monotonic() - looked_at < _LOOK_ANYWAY_S and self.untouched()
+            if due or not rested:
+                return
 
     def _room(self) -> int:
         """How many tasks may be claimed now."""

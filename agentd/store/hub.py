@@ -47,6 +47,7 @@ class Hub:
         self.attached_at = 0.0
         self.in_transaction = False
         self.known_shape = ""  # of the tables, if whoever held the file before has left word of it
+        self._left_as = ""  # what the file looked like when this process let go of it
         self._begun = False  # a transaction begins with its first statement
         self._busy_s = busy_s
         self._admit = admit
@@ -82,7 +83,12 @@ class Hub:
         except duckdb.Error as error:
             self.reset()
             raise translate(error, self.path) from error
-        self.lease.release(f"{self.known_shape}@{self._file_state()}")
+        self._left_as = self._file_state()
+        self.lease.release(f"{self.known_shape}@{self._left_as}")
+
+    def untouched(self) -> bool:
+        """Whether nobody has written the file since this process let go of it. Any thread."""
+        return not self.attached and self._left_as == self._file_state()
 
     def begin(self) -> None:
         if not self.attached:
@@ -139,11 +145,12 @@ class Hub:
 
     def _file_state(self) -> str:
         """Another one as soon as anybody has written or replaced the file."""
-        try:
-            facts = self.path.stat()
-        except FileNotFoundError:
-            return "none"
-        return f"{facts.st_ino} {facts.st_size} {facts.st_mtime_ns}"
+        states: list[str] = []
+        for path in (self.path, self.path.with_name(self.path.name + ".wal")):
+            with contextlib.suppress(FileNotFoundError):
+                facts = path.stat()
+                states.append(f"{facts.st_ino} {facts.st_size} {facts.st_mtime_ns}")
+        return " ".join(states)
 
     @contextlib.contextmanager
     def _translating(self) -> Generator[None]:

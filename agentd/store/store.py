@@ -35,7 +35,8 @@ class Store(Capability):
         announce: Callable[[], None] = lambda: None,
     ) -> None:
         self.path = path
-        self._engine = Engine(Hub(path, busy_s=busy_s, admit=admit))
+        self._hub = Hub(path, busy_s=busy_s, admit=admit)
+        self._engine = Engine(self._hub)
         self._transaction_s = transaction_s + busy_s
         self._turns = Turns(self._engine, announce)
 
@@ -61,6 +62,10 @@ class Store(Capability):
         finally:
             _inside.reset(inside)
         await connection.finish()
+
+    def untouched(self) -> bool:
+        """Whether nobody has written since this store came to rest. Two `stat`s, no waiting."""
+        return self._hub.untouched()
 
     async def aclose(self) -> None:
         """Let go of the file and end the database thread."""

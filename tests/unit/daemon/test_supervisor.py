@@ -1,6 +1,6 @@
 """The supervisor and its workers: how many at a time, in which order, and what an error costs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,28 +107,62 @@ class _UntilLooked(Worker):
         self.runs.ended.set()
 
 
+def supervisor(
+    runs: RunStore, worker: Worker, wake: Wake, *, until: Until, untouched: Callable[[], bool]
+) -> Supervisor:
+    return Supervisor(
+        daemon_id=DAEMON,
+        runs=runs,
+        worker=worker,
+        wake=wake,
+        clock=SystemClock(),
+        stopping=anyio.Event(),
+        untouched=untouched,
+        concurrency=1,
+        poll_s=0.01,
+        drain_s=1,
+        until=until,
+    )
+
+
 async def test_a_task_that_ends_during_a_look_is_no_reason_to_stop(
     tmp_path: Path, store: Store, tasks: TaskStore
 ) -> None:
     await tasks.enqueue(NewTask(prompt="first"))
     await tasks.enqueue(NewTask(prompt="second"))
     runs = _LateAnswer(store)
+    worker = _UntilLooked(runs, lambda _: _FailingLoop(AssertionError()))
     async with Wake(tmp_path, "test") as wake:
-        supervisor = Supervisor(
-            daemon_id=DAEMON,
-            runs=runs,
-            worker=_UntilLooked(runs, lambda _: _FailingLoop(AssertionError())),
-            wake=wake,
-            clock=SystemClock(),
-            stopping=anyio.Event(),
-            concurrency=1,
-            poll_s=0.02,
-            drain_s=1,
-            until=Until.DRAINED,
-        )
         with anyio.fail_after(10):
-            await supervisor.run()
+            await supervisor(runs, worker, wake, until=Until.DRAINED, untouched=lambda: False).run()
     assert {task.state for task in await tasks.list()} == {TaskState.COMPLETED}
+
+
+async def test_a_database_that_nobody_touches_is_left_alone(
+    tmp_path: Path, runs: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, polls = 0, 0
+    glance = runs.glance
+
+    async def counted(daemon_id: DaemonId, *, limit: int) -> Glance:
+        nonlocal looks
+        looks += 1
+        return await glance(daemon_id, limit=limit)
+
+    def untouched() -> bool:
+        nonlocal polls
+        polls += 1
+        if polls == 20:
+            idle.stopping.set()
+        return polls != 10
+
+    monkeypatch.setattr(runs, "glance", counted)
+    worker = Worker(runs, lambda _: _FailingLoop(AssertionError()))
+    async with Wake(tmp_path, "test") as wake:
+        idle = supervisor(runs, worker, wake, until=Until.STOPPED, untouched=untouched)
+        with anyio.fail_after(10):
+            await idle.run()
+    assert looks == 2  # at the start, and when somebody had written
 
 
 class _FailingLoop(Loop):

@@ -100,3 +100,17 @@ def test_only_who_let_go_in_peace_leaves_word_for_the_next(tmp_path: Path) -> No
     first.acquire(1)
     assert first.last_words == ""
     first.close()
+
+
+async def test_a_store_at_rest_knows_whether_somebody_else_has_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    async with Store(path) as store:
+        tasks = TaskStore(store, SystemClock())
+        await tasks.enqueue(NewTask(prompt="mine"))
+        assert not store.untouched()  # it still holds the file
+        with anyio.fail_after(10):
+            while not store.untouched():  # noqa: ASYNC110 - nothing tells
+                await anyio.sleep(0.01)
+            process = writer(path, 1, "theirs")
+            await anyio.to_thread.run_sync(process.communicate)
+        assert not store.untouched()
