@@ -37,7 +37,8 @@ _BORROWED = {
 }
 
 
-def _model_spec(text: str) -> str:
+def model_spec(text: str) -> str:
+    """`text`, if it is PROVIDER:NAME. Raises ValueError, which says what is expected."""
     provider, _, name = text.partition(":")
     if provider not in _PROVIDERS or not name:
         raise ValueError(
@@ -46,7 +47,7 @@ def _model_spec(text: str) -> str:
     return text
 
 
-ModelSpec = Annotated[str, AfterValidator(_model_spec)]
+ModelSpec = Annotated[str, AfterValidator(model_spec)]
 
 
 class _Section(BaseModel):
@@ -62,7 +63,7 @@ class DaemonConfig(_Section):
         1,
         ge=0.05,
         le=3600,
-        description="How often to look at the queue although nobody said that it changed.",
+        description="How often to look whether the queue has changed although nobody said so.",
     )
 
 

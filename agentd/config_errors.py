@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 _PREFIX = "AGENTD_"
+_PLACES = {"environment": "{variable}", "override": "the command line"}
 _NOT_SETTINGS = {"AGENTD_HOME", "AGENTD_VENV"}
 
 
@@ -32,7 +33,7 @@ def explain_problems(
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"])
         where = sources.get(key, "file")
-        place = variable(key) if where == "environment" else str(path) if where == "file" else "--"
+        place = _PLACES.get(where, str(path)).format(variable=variable(key))
         if problem["type"] == "extra_forbidden":
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"

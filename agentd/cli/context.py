@@ -10,7 +10,7 @@ from typing import TypeVar
 import anyio
 import click
 
-from agentd.config import Config, load_config
+from agentd.config import Config, load_config, model_spec
 from agentd.daemon.wake import poke
 from agentd.domain.clock import SystemClock
 from agentd.home import find_home, require_home
@@ -23,6 +23,7 @@ from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def open_store(config: Config) -> Store:
@@ -102,6 +103,24 @@ class Context:
 def _set_home(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
     if value is not None:
         ctx.ensure_object(Context).explicit_home = value
+
+
+def _check_model(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Refuse what no daemon could use; a script is found wherever the daemon was started."""
+    if value is None:
+        return None
+    try:
+        provider, _, name = model_spec(value).partition(":")
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if provider == "scripted" and Path(name).is_file():
+        return f"scripted:{Path(name).resolve()}"
+    return value
+
+
+def model_option(text: str) -> Callable[[F], F]:
+    """--model, explained by `text`."""
+    return click.option("--model", callback=_check_model, help=text)
 
 
 pass_context = click.make_pass_decorator(Context, ensure=True)

@@ -103,7 +103,7 @@ def _model(context: Context) -> Finding:
         read_script(name)
         return Finding("model", None, f"{spec} plays a written file", "It is no language model.")
     if config.models.anthropic.api_key is None:
-        hint = "Set ANTHROPIC_API_KEY for the daemon, or agent.model = scripted:demo to try it."
+        hint = "Set ANTHROPIC_API_KEY for the daemon, or try scripts/demo, which needs none."
         return Finding("model", False, f"there is no key for {spec}", hint)
     return Finding("model", True, f"{spec}, with a key (whether it is valid was not tried)")
 

@@ -4,7 +4,14 @@ import sys
 
 import click
 
-from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
+from agentd.cli.context import (
+    Context,
+    Opened,
+    home_option,
+    json_option,
+    model_option,
+    pass_context,
+)
 from agentd.cli.output import choice, print_json
 from agentd.domain.clock import SystemClock
 from agentd.domain.ids import SessionId, TaskId
@@ -21,7 +28,7 @@ from agentd.store.tasks import Enqueued
 @click.option("--session", metavar="NAME", help="The session to work it in; none: a new one.")
 @click.option("--at", metavar="TIME", help="Not before: 2026-12-24T18:00 or a duration (90m, 2d).")
 @click.option("--key", help="While a task with this key is unfinished, no second one is made.")
-@click.option("--model", help="E.g. anthropic:claude-sonnet-5-5; none: as configured.")
+@model_option("E.g. anthropic:claude-sonnet-5-5; none: as configured.")
 @click.option("--title", help="A few words for lists.")
 @click.option("--max-iterations", type=click.IntRange(0), help="Replies of the model; 0: no limit.")
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds of one run.")
@@ -50,6 +57,8 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
         raise click.UsageError("PROMPT is empty.")
+    if after_any and not after:
+        raise click.UsageError("--after-any says nothing without --after.")
     try:
         not_before = parse_moment(at, SystemClock().now()) if at else None
     except ValueError as error:

@@ -52,6 +52,7 @@ def commands(ctx: click.Context, parent: click.Group) -> dict[str, click.Command
         taken = short in parent.commands or shorts.count(short) > 1
         name = long_name(tool) if taken else short
         made[name] = command(tool, name, execute)
+        made[name].hidden = tool.terminal  # it ends the run that calls it, and there is none here
     return made
 
 
@@ -69,6 +70,9 @@ def command_named(ctx: click.Context, parent: click.Group, name: str) -> click.C
 def execute(tool: Tool, raw: object, as_json: bool) -> int:
     """Call a tool for the person at the command line and print what it gives."""
     from agentd.app import call_tool, make_toolbox  # noqa: PLC0415 - loads the whole agent
+    from agentd.daemon.logs import configure_logs  # noqa: PLC0415 - same
+
+    configure_logs(level="warning", style="auto")
 
     async def work(opened: Opened) -> ToolResult:
         return await call_tool(make_toolbox(opened.config, opened.store), opened.store, tool, raw)

@@ -109,10 +109,16 @@ def invoke(arguments: list[str] | None = None) -> int:
         # Whoever read our output has gone; the interpreter must not complain while it leaves.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except AgentdError as error:
-        show_error(error)
+    except (AgentdError, OSError) as error:
+        show_error(error if isinstance(error, AgentdError) else _in_words(error))
         return 2 if isinstance(error, ConfigError) else 1
     return result if isinstance(result, int) else 0
+
+
+def _in_words(error: OSError) -> AgentdError:
+    """Of the machine: mostly the output that can not be written."""
+    what = error.filename or "the output can not be written"
+    return AgentdError(f"{what}: {error.strerror or error}")
 
 
 def show_error(error: AgentdError) -> None:

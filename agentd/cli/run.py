@@ -2,18 +2,25 @@
 
 import click
 
-from agentd.cli.context import Context, Opened, home_option, pass_context
+from agentd.cli.context import Context, Opened, home_option, model_option, pass_context
 
 
 @click.command()
 @click.option("--drain", is_flag=True, help="Stop when nothing is left to do.")
 @click.option("--once", is_flag=True, help="Work one task, then stop.")
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="Tasks at a time.")
-@click.option("--model", help="The model of tasks that name none, e.g. scripted:demo.")
+@model_option("The model of tasks that name none, e.g. scripted:demo.")
+@click.option("--json", "as_json", is_flag=True, help="Log lines as JSON.")
 @home_option
 @pass_context
 def run(
-    context: Context, *, drain: bool, once: bool, concurrency: int | None, model: str | None
+    context: Context,
+    *,
+    drain: bool,
+    once: bool,
+    concurrency: int | None,
+    model: str | None,
+    as_json: bool,
 ) -> None:
     """Run the daemon: claim tasks from the queue and work them.
 
@@ -29,7 +36,7 @@ def run(
     overrides = {"daemon.concurrency": concurrency, "agent.model": model}
     context.overrides = {name: value for name, value in overrides.items() if value is not None}
     log = context.config.log
-    configure_logs(level=log.level, style=log.format)
+    configure_logs(level=log.level, style="json" if as_json else log.format)
     until = Until.ONE if once else Until.DRAINED if drain else Until.STOPPED
 
     async def work(opened: Opened) -> None:

@@ -80,13 +80,19 @@ def history(context: Context, *, id_: str, limit: int, full: bool, as_json: bool
 @session.command()
 @click.argument("id_", metavar="ID")
 @click.argument("message")
+@json_option
 @pass_context
-def send(context: Context, *, id_: str, message: str) -> None:
+def send(context: Context, *, id_: str, message: str, as_json: bool) -> None:
     """Say something to a session; a task that waits in it wakes, a running one reads it next."""
+    if not message.strip():
+        raise click.UsageError("MESSAGE is empty.")
 
     async def work(opened: Opened) -> None:
         session_id = await opened.sessions.find(id_)
         await opened.sessions.send(session_id, message, "person")
-        click.echo(f"said to {session_id}")
+        if as_json:
+            print_json({"session_id": session_id})
+        else:
+            click.echo(f"said to {session_id}")
 
     context.run(work)

@@ -54,6 +54,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> None:
     show_default=True,
     help="For whom; python: the stubs that sandboxed code calls.",
 )
+@click.option("--json", is_flag=True, expose_value=False, help="JSON; it is that anyhow.")
 @click.pass_context
 def schema(ctx: click.Context, *, name: str | None, style: str) -> None:
     """What the model is told of tool NAME, or of all."""

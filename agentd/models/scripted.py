@@ -71,6 +71,7 @@ class ScriptedTurn(_Part):
 
 
 class Script(_Part):
+    hint: str | None = None  # what to do when an expectation is not met
     turn: list[ScriptedTurn] = Field(min_length=1)
 
 
@@ -95,6 +96,7 @@ class ScriptedModel:
     def __init__(self, name: str) -> None:
         self._file = name
         self._script = read_script(name)
+        self._read_at: int | None = self._changed_at()
         self._errors_given: dict[tuple[str, int], int] = {}
 
     @property
@@ -102,6 +104,7 @@ class ScriptedModel:
         return f"scripted:{self._file}"
 
     async def reply(self, request: ModelRequest) -> ModelReply:
+        self._read_again_if_changed()
         if request.turn >= len(self._script.turn):
             raise ModelError(
                 ModelErrorKind.SCRIPT,
@@ -112,7 +115,14 @@ class ScriptedModel:
         await anyio.sleep(turn.delay_s)
         self._fail_if_scripted(turn, request)
         told = _Told(request)
-        told.check(self._file, request.turn, turn.expect)
+        missing = told.missing(turn.expect)
+        if missing is not None:
+            raise ModelError(
+                ModelErrorKind.SCRIPT,
+                f"turn {request.turn + 1} of script {self._file} expects {missing!r} but read: "
+                f"{told.last[:2000]}",
+                hint=self._script.hint,
+            )
         content = _blocks(turn, told)
         stop_reason = turn.stop_reason or ("tool_use" if turn.call else "end_turn")
         usage = Usage(**turn.usage.model_dump())
@@ -120,6 +130,17 @@ class ScriptedModel:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+    def _changed_at(self) -> int | None:
+        """None: built in."""
+        path = Path(self._file)
+        return path.stat().st_mtime_ns if path.is_file() else None
+
+    def _read_again_if_changed(self) -> None:
+        """Who writes a script tries it again and again while the daemon runs."""
+        changed_at = self._changed_at()
+        if changed_at != self._read_at:
+            self._script, self._read_at = read_script(self._file), changed_at
 
     def _fail_if_scripted(self, turn: ScriptedTurn, request: ModelRequest) -> None:
         if turn.error is None:
@@ -148,14 +169,14 @@ class _Told:
         ]
         self._prompt = texts[0] if texts else ""
 
-    def check(self, file: str, turn: int, expected: list[str]) -> None:
-        said = "\n".join(_text(block) for block in self._last)
-        for each in expected:
-            if each not in said:
-                raise ModelError(
-                    ModelErrorKind.SCRIPT,
-                    f"turn {turn + 1} of script {file} expects {each!r} but read: {said[:2000]}",
-                )
+    @property
+    def last(self) -> str:
+        """The text of the last message."""
+        return "\n".join(_text(block) for block in self._last)
+
+    def missing(self, expected: list[str]) -> str | None:
+        """The first of `expected` that the last message does not say."""
+        return next((each for each in expected if each not in self.last), None)
 
     def fill(self, value: Any) -> Any:
         """The value with its placeholders replaced, at any depth."""

@@ -14,7 +14,8 @@ async def one_of(conn: Connection, query: Query, what: str, text: str) -> str:
     if text in ids:
         return text
     if not ids:
-        raise NotFound(what, text, hint=f"`agentd {what} list` shows what there is.")
+        least = "" if len(text) >= _SHORTEST else f" Write {_SHORTEST} characters at least."
+        raise NotFound(what, text, hint=f"`agentd {what} list` shows what there is.{least}")
     if len(ids) > 1:
         raise Refused(
             f"{text!r} fits several {what}s: {', '.join(ids)}", hint="Write more of the id."
