@@ -81,7 +81,10 @@ class AgentConfig(_Section):
         2, ge=0, description="Reminders in a row to a reply without a tool call."
     )
     max_wait_days: float = Field(
-        30, gt=0, description="A waiting task goes on after this time, whatever it waits for."
+        30,
+        gt=0,
+        le=36500,
+        description="A waiting task goes on after this time, whatever it waits for.",
     )
 
 

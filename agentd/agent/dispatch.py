@@ -17,7 +17,7 @@ import structlog
 
 from agentd.agent.journal import Journal
 from agentd.agent.transcript import Block
-from agentd.domain.errors import StillRunning
+from agentd.domain.errors import StillRunning, StoreError
 from agentd.domain.event import EventKind, NewEvent
 from agentd.store.store import Store
 from agentd.toolkit.call import RolledBack, invoke, validate
@@ -158,6 +158,12 @@ class Dispatch:
             return rolled_back.result
         except StillRunning:
             result = _not_ended(call)
+            await self.answer(call, result)
+            return result
+        except StoreError as error:
+            if type(error) is not StoreError:  # the database, not a statement of the tool
+                raise
+            result = ToolResult.failure("store_error", f"{error.message}; nothing of it was kept")
             await self.answer(call, result)
             return result
         self.journal.committed(written)

@@ -1,5 +1,6 @@
 """`agentd enqueue`: put a task into the queue."""
 
+import math
 import sys
 
 import click
@@ -57,6 +58,8 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
         raise click.UsageError("PROMPT is empty.")
+    if deadline is not None and not math.isfinite(deadline):
+        raise click.BadParameter("must be a number of seconds", param_hint="--deadline")
     if after_any and not after:
         raise click.UsageError("--after-any says nothing without --after.")
     try:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from agentd.cli.context import Opened
-from agentd.cli.output import coloured, one_line, plain
+from agentd.cli.output import coloured, harmless, is_terminal, one_line, plain
 from agentd.daemon.wake import Wake
 from agentd.domain.event import Event, EventKind
 from agentd.domain.ids import TaskId, new_id
@@ -52,7 +52,7 @@ def _print_state(task: Task) -> None:
     line = f"{task.id} {coloured(task.state)}" + (f": {why}" if why else "")
     click.echo(line)
     if task.state in FINISHED and task.output:
-        click.echo(task.output)
+        click.echo(harmless(task.output) if is_terminal() else task.output)
 
 
 def _print_event(event: Event, *, as_json: bool) -> None:

@@ -22,6 +22,14 @@ _STYLES = {
 }
 
 
+# C0 and C1 but for tab and line feed, shown as their pictures.
+_CONTROLS = {
+    **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"},
+    0x7F: "\u2421",
+    **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+}
+
+
 def choice(kind: type[StrEnum]) -> "click.Choice[str]":
     """The values of an enumeration, as people type them; click itself would take its names."""
     return click.Choice([str(each) for each in kind])
@@ -86,8 +94,13 @@ def short(identifier: str) -> str:
 
 
 def one_line(text: str, most: int = 80) -> str:
-    line = " ".join(text.split())
+    line = harmless(" ".join(text.split()))
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def harmless(text: str) -> str:
+    """The text without what a terminal would obey: the model writes much of what is shown."""
+    return text.translate(_CONTROLS)
 
 
 def _cell(value: object) -> str:
@@ -96,8 +109,8 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, list | tuple):
-        return ", ".join(str(each) for each in cast("Iterable[object]", value))
-    return str(value)
+        return ", ".join(harmless(str(each)) for each in cast("Iterable[object]", value))
+    return harmless(str(value))
 
 
 def _print_rich(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:

@@ -104,7 +104,8 @@ def view(context: Context, *, id_: str, as_json: bool) -> None:
         print_fields(_fields(found, spent))
         for each in runs:
             ended = f"attempt {each['attempt']} {each['ending']}"
-            click.echo(f"  {ended}" + (f": {each['error']}" if each["error"] else ""))
+            why = f": {one_line(each['error'], 500)}" if each["error"] else ""
+            click.echo(f"  {ended}{why}")
 
     context.run(work)
 

@@ -97,6 +97,8 @@ class Daemon:
 
     async def _unregister(self, daemon_id: DaemonId) -> None:
         try:
+            # A worker that could not say how its run ended leaves it running: then it goes back.
+            await self.runs.take_over([daemon_id])
             await self.daemons.stopped([daemon_id])
         except StoreError as error:
             _log.error("could not sign off", error=error.message)

@@ -10,7 +10,7 @@ from structlog.contextvars import bound_contextvars
 from agentd.agent.loop import Interrupted, Loop
 from agentd.domain.errors import AgentdError, RunLost, StoreError
 from agentd.domain.task import TaskState
-from agentd.store.runs import Claim, Ending, RunStore
+from agentd.store.runs import CANCELLED, Claim, Ending, RunStore
 
 _log = structlog.get_logger()
 _SETTLE_AGAIN_S = 2.0
@@ -44,20 +44,25 @@ class Worker:
         run = assignment.claim.run
         with bound_contextvars(task=run.task_id, session=run.session_id, run=run.id):
             _log.info("run started", attempt=run.attempt)
-            ending: Ending | None = None
             try:
-                with assignment.scope:
-                    ending = await make_and_work(self.make_loop, assignment)
-                if assignment.scope.cancelled_caught:
-                    await self._settle(assignment, _after_cancel(assignment))
-                elif ending is not None:
-                    await self._settle(assignment, ending)
-                else:
-                    _log.info("run ended by a terminal tool")
-            except Interrupted:
-                await self._settle(assignment, None)
+                await self._work(assignment)
             except RunLost:
                 _log.warning("run lost: the task is no longer ours")
+
+    async def _work(self, assignment: Assignment) -> None:
+        ending: Ending | None = None
+        interrupted = False
+        with assignment.scope:
+            try:
+                ending = await make_and_work(self.make_loop, assignment)
+            except Interrupted:
+                interrupted = True
+        if assignment.scope.cancelled_caught:
+            await self._settle(assignment, CANCELLED if assignment.cancelled else None)
+        elif interrupted or ending is not None:
+            await self._settle(assignment, ending)
+        else:
+            _log.info("run ended by a terminal tool")
 
     async def _settle(self, assignment: Assignment, ending: Ending | None) -> None:
         """Write how the run ended; None puts the task back. Tried again while the disk refuses."""
@@ -91,9 +96,3 @@ async def make_and_work(make_loop: MakeLoop, assignment: Assignment) -> Ending |
     except Exception as error:  # noqa: BLE001 - whatever happens, the task ends up somewhere
         _log.exception("run failed unexpectedly")
         return Ending("failed", TaskState.FAILED, None, f"internal error: {error!r}", True)
-
-
-def _after_cancel(assignment: Assignment) -> Ending | None:
-    if assignment.cancelled:
-        return Ending("cancelled", TaskState.CANCELLED, error="cancelled by a person")
-    return None

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 _DURATION = re.compile(r"(?:in\s+)?((?:\d+(?:\.\d+)?\s*[smhdw]\s*)+)", re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000  # what the database can give back
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
-    """An aware moment. "90s", "2h30m", "1d" count from `now`; ISO without an offset means UTC.
+    """A moment in UTC. "90s", "2h30m", "1d" count from `now`; ISO without an offset means UTC.
 
     Raises ValueError, whose text says what is expected.
     """
@@ -17,12 +18,16 @@ def parse_moment(text: str, now: datetime) -> datetime:
     try:
         if duration:
             parts = _PART.findall(duration[1])
-            return now + timedelta(
+            moment = now + timedelta(
                 seconds=sum(float(count) * _SECONDS[unit.lower()] for count, unit in parts)
             )
-        moment = datetime.fromisoformat(text.strip())
+        else:
+            moment = datetime.fromisoformat(text.strip())
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(
             f"{text!r} is neither a moment (2026-12-24T18:00+01:00) nor a duration (90s, 2h30m, 1d)"
         ) from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise ValueError(f"{text!r} is not between the years {_FIRST_YEAR} and {_LAST_YEAR}")
+    return moment

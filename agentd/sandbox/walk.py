@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections import deque
+from contextlib import suppress
 from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from typing import Self
 from agentd.domain.errors import ToolError
 
 _LINKS_MOST = 40  # as Linux itself: path_resolution(7)
+_DEEPEST = 100  # folders in a path: each takes a descriptor
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -122,13 +124,16 @@ class Place:
                 self._up()
 
     def _down(self, part: str) -> None:
+        if len(self._fds) > _DEEPEST:
+            raise ToolError("too_deep", f"{self._asked} has more than {_DEEPEST} folders")
         try:
             try:
                 fd = os.open(part, _DIRECTORY, dir_fd=self.directory)
             except FileNotFoundError:
                 if not self._make_parents:
                     raise
-                os.mkdir(part, 0o700, dir_fd=self.directory)
+                with suppress(FileExistsError):  # somebody else made it meanwhile
+                    os.mkdir(part, 0o700, dir_fd=self.directory)
                 fd = os.open(part, _DIRECTORY, dir_fd=self.directory)
         except OSError as error:
             raise self._failure(error, part) from error

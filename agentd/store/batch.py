@@ -36,7 +36,12 @@ class Statement:
     sql: str
     parameters: dict[str, Any]
     wants_rows: bool = True
+    ours: bool = True  # the text is from `sql/`: it names every table that it touches
     rows: list[Row] = field(default_factory=list[Row])
+
+
+def _can_wait(statement: Statement) -> bool:
+    return not statement.wants_rows and plain_insert_into(statement.sql) is not None
 
 
 Unit = list[Statement]  # more than one only when they are merged inserts
@@ -62,10 +67,10 @@ class Batch:
         for statement in statements:
             if statement.owner.failure is not None:
                 continue
-            if not statement.wants_rows and plain_insert_into(statement.sql):
+            if statement.parameters and _can_wait(statement):
                 self.held.append(statement)
                 continue
-            self._run_held(hub, before=statement.sql)
+            self._run_held(hub, before=statement.sql if statement.ours else None)
             self._run_singly(hub, [statement])
 
     def forget(self, hub: Hub, owner: Owner) -> None:
@@ -77,9 +82,13 @@ class Batch:
 
     def commit(self, hub: Hub, statements: list[Statement]) -> None:
         """Run the last statements and put everything on disk. Raises StoreError for all owners."""
-        self.run(hub, statements)
-        self._run_held(hub)
-        self._drop_lost_runs(hub)
+        try:
+            self.run(hub, statements)
+            self._run_held(hub)
+            self._drop_lost_runs(hub)
+        except BaseException:
+            hub.rollback()
+            raise
         if self.broken is not None:
             hub.rollback()
             raise self.broken
@@ -87,11 +96,18 @@ class Batch:
             hub.commit()
 
     def _run_held(self, hub: Hub, before: str | None = None) -> None:
-        due = self.held
-        if before is not None:
-            due = [each for each in due if mentions(before, plain_insert_into(each.sql) or "")]
-        self.held = [statement for statement in self.held if statement not in due]
-        for unit in units(due):
+        """Run the held inserts, or those into tables that the statement `before` names."""
+        due: list[Statement] = []
+        later: list[Statement] = []
+        for each in self.held:
+            now = before is None or mentions(before, plain_insert_into(each.sql) or "")
+            (due if now else later).append(each)
+        self.held = later
+        for merged_ones in units(due):
+            # The owner may have failed with an earlier one.
+            unit = [each for each in merged_ones if each.owner.failure is None]
+            if not unit:
+                continue
             try:
                 self._run_unit(hub, unit)
             except StoreError:

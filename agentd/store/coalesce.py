@@ -34,7 +34,7 @@ def plain_insert_into(sql: str) -> str | None:
 
 @cache
 def mentions(sql: str, table: str) -> bool:
-    return re.search(rf"\b{table}\b", sql) is not None
+    return re.search(rf"\b{table}\b", sql, re.IGNORECASE) is not None
 
 
 def units(inserts: Sequence[S]) -> Iterator[list[S]]:

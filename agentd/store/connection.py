@@ -117,8 +117,9 @@ class Connection(Capability):
             raise StoreError("this transaction is closed; open a new one")
         if self._owner.failure is not None:
             raise StoreError("this transaction was ended by an error; open a new one")
-        sql = query if isinstance(query, str) else query.sql
-        statement = Statement(self._owner, sql, parameters, wants_rows)
+        ours = not isinstance(query, str)
+        sql = query.sql if ours else query
+        statement = Statement(self._owner, sql, parameters, wants_rows, ours)
         self._statements.append(statement)
         return statement
 

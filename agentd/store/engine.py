@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from agentd.domain.errors import StoreError
 from agentd.store.hub import Hub
 
 T = TypeVar("T")
@@ -127,6 +126,6 @@ class Engine:
     def _let_go(self) -> None:
         try:
             self._hub.detach()
-        except StoreError:
+        except Exception:  # noqa: BLE001 - this thread must go on whatever the disk does
             # The commits before it were acknowledged and are in the log; the next attach says more.
             self._hub.reset()

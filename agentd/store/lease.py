@@ -16,7 +16,7 @@ from agentd.domain.errors import StoreBusy, StoreUnusable
 _POLL_S = 0.0003  # a blocking flock has no timeout; this is its shortest sleep here
 _POLL_MAX_S = 0.005
 _PATIENT_AFTER_S = 0.1
-_PID_LENGTH = 11  # the first line of the lease file
+_PID_LENGTH, _WORDS_LENGTH = 11, 160  # of the lease file's two lines
 
 
 def _open_lock(path: Path) -> int:
@@ -55,6 +55,7 @@ class Lease:
         """Seconds waited. Raises StoreBusy when another process keeps the file for `timeout_s`."""
         if self._turn_fd < 0:
             self._turn_fd = _open_lock(self._turn_path)
+        if self._lease_fd < 0:
             self._lease_fd = _open_lock(self._lease_path)
         started = time.monotonic()
         self._wait_for(self._turn_fd, started, timeout_s)
@@ -63,9 +64,9 @@ class Lease:
         finally:
             fcntl.flock(self._turn_fd, fcntl.LOCK_UN)
         self.held = True
-        self.last_words = os.pread(self._lease_fd, 200, _PID_LENGTH).decode(errors="replace")
-        os.ftruncate(self._lease_fd, 0)
-        os.pwrite(self._lease_fd, f"{os.getpid():<{_PID_LENGTH - 1}}\n".encode(), 0)
+        words = os.pread(self._lease_fd, _WORDS_LENGTH, _PID_LENGTH)
+        self.last_words = words.decode(errors="replace").strip()
+        self._write("")
         return time.monotonic() - started
 
     def wanted(self) -> bool:
@@ -77,9 +78,15 @@ class Lease:
 
     def release(self, last_words: str = "") -> None:
         if self.held:
-            os.pwrite(self._lease_fd, last_words.encode(), _PID_LENGTH)
+            self._write(last_words)
             fcntl.flock(self._lease_fd, fcntl.LOCK_UN)
             self.held = False
+
+    def _write(self, words: str) -> None:
+        """Always as long, so that a full disk has room for it; without it nothing is lost."""
+        record = f"{os.getpid():<{_PID_LENGTH - 1}}\n{words:<{_WORDS_LENGTH}}"
+        with contextlib.suppress(OSError):
+            os.pwrite(self._lease_fd, record.encode(), 0)
 
     def close(self) -> None:
         self.release()

@@ -53,6 +53,9 @@ class Ending:
     wake_on_task: TaskId | None = None
 
 
+CANCELLED = Ending("cancelled", TaskState.CANCELLED, error="cancelled by a person")
+
+
 class RunStore(Capability):
     """Works on the store (each call its own transaction) and inside an open transaction alike."""
 
@@ -89,9 +92,11 @@ class RunStore(Capability):
     async def end(self, run: Run, ending: Ending) -> None:
         """Close the run and move its task on. Raises RunLost, and CycleRefused for a wait."""
         now = self._clock.now()
-        finished = ending.state is not TaskState.WAITING
         async with self._db.transaction() as conn:
             conn.fence(run, ends=True)
+            waits = ending.state is TaskState.WAITING
+            if waits and await conn.fetch_value(_SQL["to_be_cancelled"], id=run.task_id):
+                waits, ending = False, CANCELLED
             await conn.execute(
                 _SQL["end"],
                 id=run.task_id,
@@ -103,9 +108,11 @@ class RunStore(Capability):
                 waiting_reason=ending.waiting_reason,
                 wake_at=ending.wake_at,
                 wake_on_task=ending.wake_on_task,
-                finished_at=now if finished else None,
+                finished_at=None if waits else now,
                 now=now,
             )
+            if waits:
+                await conn.execute(_SQL["wake_if_spoken_to"], id=run.task_id, now=now)
             if ending.wake_on_task is not None:
                 await refuse_cycles(conn, run.task_id)
             if ending.state in (TaskState.FAILED, TaskState.CANCELLED):

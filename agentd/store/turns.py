@@ -74,10 +74,16 @@ class Turns:
         self._turn = anyio.Lock(fast_acquire=True)
         self._open: Group | None = None
         self._riders: deque[_Rider] = deque()  # filled by the loop, emptied by the thread
+        self._driving = False  # `_drive` is posted and has not begun
 
     async def take(self) -> Group:
         """Wait for the turn. The group that the caller belongs to; it must call `give` once."""
-        await self._turn.acquire()
+        try:
+            await self._turn.acquire()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._commit_what_was_left()
+            raise
         self._open = self._open or Group(self._engine)
         return self._open
 
@@ -96,9 +102,19 @@ class Turns:
         """Let statements go along with the next commit. Raises when that fails as a whole."""
         rider = _Rider(statements, announces, asyncio.get_running_loop().create_future())
         self._riders.append(rider)
-        if len(self._riders) == 1:
+        if not self._driving:
+            self._driving = True
             self._engine.post(self._drive)
         await rider.settled
+
+    async def _commit_what_was_left(self) -> None:
+        """A group whose commit was left to somebody who was cancelled while it waited."""
+        if self._open is not None and not self._turn.locked():
+            self._turn.acquire_nowait()
+            try:
+                await self._commit(self._open)
+            finally:
+                self._turn.release()
 
     async def _commit(self, group: Group) -> None:
         self._open = None
@@ -108,8 +124,10 @@ class Turns:
                 await self._engine.call(lambda hub: self._commit_all(hub, batch, statements))
             else:
                 self._engine.post(self._drive)  # whoever waited for this group to commit
-        except StoreError as error:
+        except BaseException as error:
             group.failure = error
+            if not isinstance(error, StoreError):
+                raise
         finally:
             group.settled.set()
         if group.failure is None and group.announces:
@@ -117,13 +135,16 @@ class Turns:
 
     def _drive(self, hub: Hub) -> None:
         """On the thread: commit for the riders, unless an open group is going to."""
+        self._driving = False  # before looking: who comes from now on posts again
         if self._riders and not hub.in_transaction:
             with contextlib.suppress(Exception):  # the riders are told
                 self._commit_all(hub, Batch(), [])
 
     def _commit_all(self, hub: Hub, batch: Batch, statements: list[Statement]) -> None:
         """On the thread: commit `statements` and those of all riders. Raises StoreError."""
-        riders = [self._riders.popleft() for _ in range(len(self._riders))]
+        riders: list[_Rider] = []
+        while self._riders:  # only this thread takes any out
+            riders.append(self._riders.popleft())
         failure: BaseException | None = None
         try:
             batch.commit(

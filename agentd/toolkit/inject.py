@@ -60,9 +60,7 @@ class Injector:
         if value is None and not need.optional:
             raise ToolError(
                 "unavailable",
-                f"this needs {need.kind.__name__}, which is only there while a task runs"
-                if need.kind.__name__ == "Run"
-                else f"this needs {need.kind.__name__}, which is not there in this place",
+                f"this needs {need.kind.__name__}, which is not there in this place",
                 next_action_hint=_HINTS.get(need.kind.__name__),
             )
         return value

@@ -67,6 +67,16 @@ SET state = $state, output = $output, error = $error, retryable = $retryable,
     cancel_requested_at = NULL, finished_at = $finished_at, updated_at = $now
 WHERE id = $id AND token = $token AND state = 'running';
 
+-- query: to_be_cancelled
+SELECT cancel_requested_at FROM tasks WHERE id = $id AND cancel_requested_at IS NOT NULL;
+
+-- query: wake_if_spoken_to
+-- What was said while the model decided to wait, it has not heard.
+UPDATE tasks
+SET state = 'pending', woken_by = 'message', wake_at = NULL, wake_on_task = NULL, updated_at = $now
+WHERE id = $id AND state = 'waiting'
+  AND session_id IN (SELECT session_id FROM messages WHERE delivered_at IS NULL);
+
 -- query: put_back
 -- Unharmed: this claim counts as no attempt.
 UPDATE tasks

@@ -118,6 +118,12 @@ def test_a_successor_may_accept_a_failed_predecessor(agentd: Agentd) -> None:
         (("session", "send", "nobody", "hi"), 1, "nobody"),
         (("run", "--drain", "--once"), 2, "exclude each other"),
         (("run", "--drain", "--model", "gpt"), 2, "PROVIDER:NAME"),
+        (("enqueue", "x", "--model", "gpt"), 2, "PROVIDER:NAME"),
+        (("enqueue", "x", "--deadline", "nan"), 2, "--deadline"),
+        (("enqueue", "x", "--at", "9500-01-01"), 2, "years"),
+        (("enqueue", "x", "--after-any"), 2, "--after"),
+        (("session", "send", "main", ""), 2, "empty"),
+        (("task", "view", "01a"), 1, "4 characters"),
         (("config", "no.such.key"), 2, "no setting"),
         (("tools", "call", "lss", "{}"), 2, "Did you mean ls"),
         (("tools", "call", "ls", "{"), 2, "no valid JSON"),
@@ -139,6 +145,24 @@ def test_a_daemon_whose_model_can_not_be_opened_does_not_start() -> None:
     assert done.returncode == 2
     assert "/nowhere.toml" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_script_is_found_wherever_the_daemon_was_started(
+    agentd: Agentd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.toml").write_text("[[turn]]\ntext = 'hello'\n")
+    monkeypatch.chdir(tmp_path)
+    task_id = enqueue(agentd, "x", "--model", "scripted:own.toml")
+    shown = agentd("task", "view", task_id, "--json").json
+    assert shown["model"] == f"scripted:{tmp_path / 'own.toml'}"
+
+
+def test_what_the_model_writes_does_not_steer_the_terminal(agentd: Agentd) -> None:
+    task_id = enqueue(agentd, "x \x1b]0;own\x07 y", "--title", "t \x1b[8m")
+    for shown in (agentd("task", "view", task_id).out, agentd("task", "list").out):
+        assert "\x1b" not in shown
+        assert "␛" in shown
+    assert agentd("task", "view", task_id, "--json").json["prompt"].count("\x1b") == 1
 
 
 def test_sessions_are_listed_and_spoken_to(agentd: Agentd) -> None:

@@ -1,10 +1,11 @@
 """`agentd <group> <tool>` and `agentd tools`: the same tools that the model gets."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from agentd.cli.main import root
+from agentd.cli.main import invoke, root
 from agentd.toolkit.discover import discover
 from tests.unit.cli.conftest import Agentd
 
@@ -117,3 +118,37 @@ def test_every_hand_written_command_has_a_help_line() -> None:
     assert set(_COMMANDS) == set(_HELP)
     for name in _COMMANDS:
         assert root.get_command(None, name) is not None  # type: ignore[arg-type]
+
+
+_BROKEN = '''
+from typing import Annotated
+from pydantic import Field
+from agentd.config import Config
+from agentd.toolkit.definition import tool
+
+@tool(group="text")
+def divide(config: Config, by: Annotated[int, Field(description="By.")]) -> float:
+    """Divide."""
+    key = config.models.anthropic.api_key.get_secret_value()
+    return len(key) / by
+'''
+
+
+def test_a_tool_that_breaks_tells_no_secret_and_leaves_the_output_clean(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret-1")
+    (home / "tools" / "divide.py").write_text(_BROKEN)
+    capsys.readouterr()
+    assert invoke(["text", "divide", "0", "--json"]) == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["error_type"] == "internal_error"
+    assert "divide.py" in shown.err  # where it broke
+    assert "very-secret-1" not in shown.out + shown.err
+
+
+def test_what_ends_a_task_is_not_listed_for_people(agentd: Agentd, home: Path) -> None:
+    assert home.is_dir()
+    assert "create" in agentd("task", "--help").out
+    assert "\n  complete" not in agentd("task", "--help").out
+    assert "only inside a run" in agentd("task", "complete", "done").err

@@ -7,7 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from agentd.agent.loop import Loop
+from agentd.agent.loop import Interrupted, Loop
+from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.wake import Wake
 from agentd.daemon.worker import Assignment, Worker
@@ -15,6 +16,7 @@ from agentd.domain.clock import SystemClock
 from agentd.domain.errors import RunLost, StoreBusy
 from agentd.domain.ids import DaemonId, SessionId
 from agentd.domain.task import NewTask, Priority, TaskState
+from agentd.store.daemons import DaemonStore
 from agentd.store.runs import Claim, Ending, Glance, RunStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
@@ -200,3 +202,37 @@ async def test_a_run_that_was_lost_changes_nothing(tasks: TaskStore, runs: RunSt
     worker = Worker(runs, lambda _: _FailingLoop(RunLost(claim.task.id, claim.run.id)))
     await worker.work(Assignment(claim, anyio.Event()))
     assert (await tasks.get(claim.task.id)).state is TaskState.PENDING
+
+
+async def test_a_run_that_was_lost_while_it_stops_harms_nobody(
+    tasks: TaskStore, runs: RunStore
+) -> None:
+    claim = await _claimed(tasks, runs)
+    await runs.take_over([DaemonId("d")])
+    worker = Worker(runs, lambda _: _FailingLoop(Interrupted()))
+    await worker.work(Assignment(claim, anyio.Event()))
+    assert (await tasks.get(claim.task.id)).state is TaskState.PENDING
+
+
+async def test_a_daemon_that_signs_off_leaves_no_task_running(tmp_path: Path) -> None:
+    """The one run could not be settled, as when the disk was full; the daemon leaves in peace."""
+
+    class Forgetful(Worker):
+        async def work(self, assignment: Assignment) -> None:
+            stopping.set()
+
+    async with desk(tmp_path) as at:
+        task = await at.enqueue()
+        stopping = anyio.Event()
+        daemon = Daemon(
+            run_directory=at.config.run_path,
+            daemons=DaemonStore(at.store, SystemClock()),
+            runs=at.runs,
+            worker=Forgetful(at.runs, lambda _: _FailingLoop(AssertionError())),
+            clock=SystemClock(),
+            settings=DaemonSettings(concurrency=1, poll_s=0.05, drain_s=1),
+            stopping=stopping,
+            untouched=at.store.untouched,
+        )
+        await daemon.run()
+        assert (await at.tasks.get(task.id)).state is TaskState.PENDING

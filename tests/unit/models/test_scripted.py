@@ -1,5 +1,6 @@
 """The scripted model plays what is written, and says plainly when that can not be played."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,12 @@ async def test_the_demo_quotes_what_it_was_told_and_ends_its_task() -> None:
 
 def call_of(reply: ModelReply) -> Any:
     return next(block for block in reply.content if block["type"] == "tool_use")
+
+
+async def test_a_script_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text("[[turn]]\ntext = 'one'\n")
+    model = ScriptedModel(str(path))
+    path.write_text("[[turn]]\ntext = 'two'\n")
+    os.utime(path, ns=(1, 1))
+    assert (await model.reply(request(0))).content[0]["text"] == "two"

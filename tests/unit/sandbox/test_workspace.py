@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -254,3 +255,16 @@ def test_a_workspace_that_is_gone_is_the_owners_matter(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         Workspace(tmp_path / "gone").list(".")
     assert caught.value.error_type == "no_workspace"
+
+
+def test_several_workers_make_the_same_new_folders(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    with ThreadPoolExecutor(8) as workers:
+        for number in range(60):
+            paths = [f"{number}/b/c/{name}" for name in range(8)]
+            assert len(list(workers.map(lambda path: workspace.write(path, b"x"), paths))) == 8
+
+
+def test_a_path_of_endless_folders_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="more than 100 folders"):
+        Workspace(tmp_path).write("a/" * 3000 + "x", b"")

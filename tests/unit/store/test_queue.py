@@ -169,6 +169,29 @@ async def test_a_message_wakes_what_waits_and_is_handed_to_what_runs(
         await sessions.send(SessionId("nowhere"), "hello", "person")
 
 
+async def test_what_was_said_while_the_model_decided_to_wait_wakes_the_task(
+    tasks: TaskStore, runs: RunStore, sessions: SessionStore
+) -> None:
+    await put(tasks, session_id=SessionId("main"))
+    (claimed,) = await claim(runs)
+    await sessions.send(SessionId("main"), "go on", "person")
+    await runs.end(claimed.run, Ending("waiting", TaskState.WAITING, waiting_reason="a word"))
+    (again,) = await claim(runs)
+    assert again.woken_by == "message"
+
+
+async def test_a_task_that_is_to_be_cancelled_does_not_begin_to_wait(
+    tasks: TaskStore, runs: RunStore
+) -> None:
+    task = await put(tasks)
+    then = await put(tasks, "then", after=(task.id,))
+    (claimed,) = await claim(runs)
+    await tasks.cancel(task.id, reason="no")
+    await runs.end(claimed.run, Ending("waiting", TaskState.WAITING, waiting_reason="a word"))
+    assert (await tasks.get(task.id)).state is TaskState.CANCELLED
+    assert (await tasks.get(then.id)).state is TaskState.FAILED
+
+
 async def test_putting_back_counts_no_attempt_and_ends_the_rights_of_the_run(
     tasks: TaskStore, runs: RunStore, events: EventStore
 ) -> None:

@@ -1,5 +1,6 @@
 """Several processes on one file: everybody gets in, and all see each other's commits (lease.py)."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -114,3 +115,19 @@ async def test_a_store_at_rest_knows_whether_somebody_else_has_written(tmp_path:
             process = writer(path, 1, "theirs")
             await anyio.to_thread.run_sync(process.communicate)
         assert not store.untouched()
+
+
+def test_a_disk_that_is_full_takes_the_lease_from_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_fd: int, _data: bytes, _offset: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    one, two = Lease(tmp_path / "a.duckdb"), Lease(tmp_path / "a.duckdb")
+    one.acquire(1)
+    one.release("all is well")
+    two.acquire(1)
+    assert two.held
+    two.close()
+    one.close()

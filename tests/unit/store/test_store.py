@@ -151,3 +151,71 @@ async def test_it_announces_after_the_commit_and_only_what_asked_for_it(tmp_path
             conn.announce()
             assert heard == []
         assert heard == ["!"]
+
+
+async def test_a_follower_that_is_cancelled_does_not_take_the_commit_with_it(store: Store) -> None:
+    started, go_on = anyio.Event(), anyio.Event()
+    second_scope = anyio.CancelScope()
+
+    async def first() -> None:
+        async with store.transaction() as conn:
+            await conn.fetch("SELECT 1")
+            await conn.execute(INSERT, id="first")
+            started.set()
+            await go_on.wait()
+            second_scope.cancel()  # it is counted on, and will not come
+
+    async def second() -> None:
+        with second_scope:
+            async with store.transaction() as conn:
+                await conn.fetch("SELECT 1")
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(first)
+            await started.wait()
+            group.start_soon(second)
+            await anyio.wait_all_tasks_blocked()
+            go_on.set()
+    assert await ids(store) == {"first"}
+
+
+async def test_cancelled_and_quick_transactions_never_wait_for_each_other(store: Store) -> None:
+    kept: list[str] = []
+
+    async def work(name: int) -> None:
+        for number in range(30):
+            with anyio.move_on_after((name * number) % 7 / 4000):
+                async with store.transaction() as conn:
+                    if number % 3:
+                        await conn.fetch("SELECT 1")
+                    await conn.execute(INSERT, id=f"{name}-{number}")
+                kept.append(f"{name}-{number}")
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            for name in range(12):
+                group.start_soon(work, name)
+    assert set(kept) <= await ids(store)
+
+
+async def test_nothing_of_a_failed_transaction_stays_whatever_its_order(store: Store) -> None:
+    other = "INSERT INTO task_predecessors (task_id, after_id) VALUES ($task, $after)"
+    async with store.transaction() as conn:
+        await conn.execute(INSERT, id="taken")
+    with pytest.raises(StoreError):
+        async with store.transaction() as conn:
+            await conn.execute(INSERT, id="taken")
+            await conn.execute(other, task="t", after="a")
+    async with store.transaction() as conn:
+        assert await conn.fetch("SELECT * FROM task_predecessors") == []
+
+
+async def test_a_tools_own_sql_sees_what_it_wrote(store: Store) -> None:
+    async with store.transaction() as conn:
+        await conn.execute("CREATE TABLE notes (n INTEGER)")
+    async with store.transaction() as conn:
+        await conn.execute("INSERT INTO notes (n) VALUES (1)")
+        await conn.execute("INSERT INTO notes (n) VALUES (1)")
+        await conn.execute("INSERT INTO notes (n) VALUES ($n)", n=2)
+        assert await conn.fetch_value('SELECT count(*) FROM "NOTES"') == 3
