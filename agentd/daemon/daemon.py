@@ -10,7 +10,7 @@ import anyio
 import structlog
 
 from agentd import __version__
-from agentd.daemon.presence import Presence
+from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
 from agentd.daemon.signals import watch_signals
 from agentd.daemon.supervisor import Supervisor, Until
@@ -100,6 +100,7 @@ class Daemon:
             # A worker that could not say how its run ended leaves it running: then it goes back.
             await self.runs.take_over([daemon_id])
             await self.daemons.stopped([daemon_id])
+            forget(self.run_directory, daemon_id)
         except StoreError as error:
             _log.error("could not sign off", error=error.message)
         _log.info("daemon stopped", daemon=daemon_id)

@@ -41,7 +41,10 @@ def forget(run_directory: Path, daemon_id: DaemonId) -> None:
 
 
 class Presence:
-    """Holds the lock while the daemon runs."""
+    """Holds the lock while the daemon runs.
+
+    The file stays until somebody has seen to what the daemon left running: `forget`.
+    """
 
     def __init__(self, run_directory: Path, daemon_id: DaemonId) -> None:
         self._path = _lock_path(run_directory, daemon_id)
@@ -60,5 +63,4 @@ class Presence:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._path.unlink(missing_ok=True)
         os.close(self._fd)

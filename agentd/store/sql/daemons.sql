@@ -16,4 +16,7 @@ ORDER BY d.started_at DESC, d.id
 LIMIT $limit;
 
 -- query: not_stopped
-SELECT id FROM daemons WHERE stopped_at IS NULL;
+-- Who has not signed off, or has and left something running.
+SELECT id FROM daemons WHERE stopped_at IS NULL
+UNION
+SELECT daemon_id FROM tasks WHERE state = 'running' AND daemon_id IS NOT NULL;

@@ -10,6 +10,18 @@ from agentd.domain.task import Limits, TaskState
 from tests.desk import always, desk
 from tests.messages_turns import DONE, Call, Turn, call
 
+_NOTE = '''
+from typing import Annotated
+from pydantic import Field
+from agentd.store.connection import Connection
+from agentd.toolkit.definition import tool
+
+@tool(group="notes", effect="transactional")
+async def note(conn: Connection, id: Annotated[str, Field(description="Its id.")]) -> str:
+    """Note it."""
+    await conn.execute("INSERT INTO sessions (id, created_at) VALUES ($id, now())", id=id)
+    return "noted"
+'''
 _LAUNCH = '''
 from agentd.sandbox.workspace import Workspace
 from agentd.toolkit.definition import tool
@@ -193,6 +205,16 @@ async def test_a_tool_that_needs_approval_is_not_called_for_the_model(tmp_path: 
         launched, _ = await at.results(task)
         assert launched["error_type"] == "approval_required"
         assert not (at.workspace / "launched").exists()
+
+
+async def test_what_the_database_refuses_at_the_commit_is_told_to_the_model(tmp_path: Path) -> None:
+    async with desk(tmp_path, call("note", id="one"), call("note", id="one"), DONE) as at:
+        (at.config.tools_path / "note.py").write_text(_NOTE)
+        task = await at.work()
+        first, second, _ = await at.results(task)
+    assert not first["is_error"]
+    assert second["error_type"] == "store_error"
+    assert task.state is TaskState.COMPLETED
 
 
 def _without_marks(message: dict[str, object]) -> dict[str, object]:

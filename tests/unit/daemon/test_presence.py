@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 
-from agentd.daemon.presence import Presence, forget, is_alive
+from agentd.daemon.presence import Presence, dead_ones, forget, is_alive
 from agentd.daemon.reaper import Reaper
 from agentd.domain.ids import DaemonId
 from agentd.domain.task import NewTask, TaskState
@@ -24,7 +24,7 @@ def test_a_daemon_is_alive_while_it_holds_its_lock(tmp_path: Path) -> None:
         (path,) = tmp_path.iterdir()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not is_alive(tmp_path, _ONE)
-    assert not list(tmp_path.iterdir())
+    assert dead_ones(tmp_path) == {_ONE}  # until its tasks were seen to
 
 
 def test_the_file_of_a_dead_daemon_says_nothing_without_its_lock(tmp_path: Path) -> None:
@@ -60,6 +60,17 @@ async def test_the_reaper_never_takes_its_own_daemon_for_dead(
     await _register(daemons, _ONE)
     await Reaper(_ONE, tmp_path, daemons, runs).reap()
     assert await daemons.not_stopped() == [_ONE]
+
+
+async def test_what_a_daemon_that_signed_off_left_running_goes_back(
+    tmp_path: Path, tasks: TaskStore, runs: RunStore, daemons: DaemonStore
+) -> None:
+    await _register(daemons, _ONE)
+    task = (await tasks.enqueue(NewTask(prompt="x", enqueued_by="test"))).task
+    await runs.glance(_ONE, limit=1)
+    await daemons.stopped([_ONE])
+    await Reaper(_TWO, tmp_path, daemons, runs).reap()
+    assert (await tasks.get(task.id)).state is TaskState.PENDING
 
 
 async def test_the_reaper_ends_with_its_daemon(
