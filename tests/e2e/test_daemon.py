@@ -118,11 +118,12 @@ async def test_cancelling_ends_a_running_tool(tmp_path: Path) -> None:
 
 async def test_a_dead_daemons_task_is_taken_over_by_one_that_lives(tmp_path: Path) -> None:
     home = _home(tmp_path, delay=60)
+    quick = tmp_path / "quick.toml"
+    quick.write_text(_SLOW.format(delay=0))
     async with home.daemon() as first:
         task_id = await home.enqueue("Survive.")
         await first.logged("run started")
-        (tmp_path / "script.toml").write_text(_SLOW.format(delay=0))
-        async with home.daemon() as second:
+        async with home.daemon("--model", f"scripted:{quick}") as second:
             first.signal(signal.SIGKILL)
             await first.ended()
             await second.logged("took over from dead daemons")
