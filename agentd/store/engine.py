@@ -18,9 +18,9 @@ from agentd.store.hub import Hub
 T = TypeVar("T")
 
 _IDLE_S = 0.1  # kept attached this long without work: the next call often follows soon
-_GLANCE_S = 0.0004  # how often a holder that has just become idle looks for waiters …
-_FRESH_S = 0.01  # … for this long; whoever was told of a commit comes at once
-_SLOW_GLANCE_S = 0.002  # … and how often after that
+_GLANCE_S = 0.0006  # how often a holder that has just become idle looks for waiters …
+_FRESH_S = 0.004  # … for this long; whoever was told of a commit comes at once
+_SLOW_GLANCE_S = 0.004  # … and how often after that
 _HOLD_S = 0.010  # least hold while another process is as busy as this one
 _BUSY_PEER_S = 0.025  # asked again within this time of the last hand-over: that peer is busy
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
+from agentd.domain.event import storable
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.domain.task import Task, TaskState
@@ -92,18 +93,20 @@ class RunStore(Capability):
     async def end(self, run: Run, ending: Ending) -> None:
         """Close the run and move its task on. Raises RunLost, and CycleRefused for a wait."""
         now = self._clock.now()
+        said = storable({"output": ending.output, "error": ending.error})
         async with self._db.transaction() as conn:
             conn.fence(run, ends=True)
             waits = ending.state is TaskState.WAITING
             if waits and await conn.fetch_value(_SQL["to_be_cancelled"], id=run.task_id):
                 waits, ending = False, CANCELLED
+                said = {"output": None, "error": CANCELLED.error}
             await conn.execute(
                 _SQL["end"],
                 id=run.task_id,
                 token=run.token,
                 state=str(ending.state),
-                output=ending.output,
-                error=ending.error,
+                output=said["output"],
+                error=said["error"],
                 retryable=ending.retryable,
                 waiting_reason=ending.waiting_reason,
                 wake_at=ending.wake_at,
@@ -116,9 +119,9 @@ class RunStore(Capability):
             if ending.wake_on_task is not None:
                 await refuse_cycles(conn, run.task_id)
             if ending.state in (TaskState.FAILED, TaskState.CANCELLED):
-                how = f"{ending.state}: {ending.error}"
+                how = f"{ending.state}: {said['error']}"
                 await fail_successors(conn, [run.task_id], how, now)
-            await self._record(conn, run, ending.name, ending.error, now)
+            await self._record(conn, run, ending.name, said["error"], now)
             conn.announce()
 
     async def put_back(self, run: Run) -> None:

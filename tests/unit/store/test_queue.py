@@ -278,6 +278,15 @@ async def test_any_text_comes_back_as_it_is_in_memory(
     assert event.body == storable({"text": text, "source": "message"})
 
 
+async def test_an_end_can_be_stored_whatever_its_error_says(
+    tasks: TaskStore, runs: RunStore
+) -> None:
+    task = await put(tasks)
+    (claimed,) = await claim(runs)
+    await runs.end(claimed.run, Ending("failed", TaskState.FAILED, error="half \ud83d"))
+    assert (await tasks.get(task.id)).error == "half �"
+
+
 async def test_spending_is_summed_for_a_task(tasks: TaskStore, store: Store) -> None:
     task = await put(tasks)
     spent = await ModelCallStore(store).of_task(task.id)
