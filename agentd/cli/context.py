@@ -113,8 +113,11 @@ def _check_model(_ctx: click.Context, _param: click.Parameter, value: str | None
         provider, _, name = model_spec(value).partition(":")
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
-    if provider == "scripted" and Path(name).is_file():
-        return f"scripted:{Path(name).resolve()}"
+    if provider == "scripted":
+        from agentd.models.scripted import is_built_in  # noqa: PLC0415 - seldom needed
+
+        if Path(name).is_file() and not is_built_in(name):
+            return f"scripted:{Path(name).resolve()}"
     return value
 
 

@@ -22,6 +22,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +76,18 @@ class Script(_Part):
     turn: list[ScriptedTurn] = Field(min_length=1)
 
 
+def _built_in(name: str) -> Traversable:
+    return files("agentd.models").joinpath("scripts", f"{name}.toml")
+
+
+def is_built_in(name: str) -> bool:
+    return _built_in(name).is_file()
+
+
 def read_script(name: str) -> Script:
     """The script in a file, or the one that is built in under that name. Raises ConfigError."""
-    built_in = files("agentd.models").joinpath("scripts", f"{name}.toml")
     try:
-        text = (built_in if built_in.is_file() else Path(name)).read_text(encoding="utf-8")
+        text = (_built_in(name) if is_built_in(name) else Path(name)).read_text(encoding="utf-8")
         return Script.model_validate(tomllib.loads(text))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the script {name} can not be read: {error}") from error

@@ -41,7 +41,9 @@ class Statement:
 
 
 def _can_wait(statement: Statement) -> bool:
-    return not statement.wants_rows and plain_insert_into(statement.sql) is not None
+    """Whether it may be merged: without parameters two equal ones would become one row."""
+    plain = plain_insert_into(statement.sql) is not None
+    return plain and bool(statement.parameters) and not statement.wants_rows
 
 
 Unit = list[Statement]  # more than one only when they are merged inserts
@@ -67,7 +69,7 @@ class Batch:
         for statement in statements:
             if statement.owner.failure is not None:
                 continue
-            if statement.parameters and _can_wait(statement):
+            if _can_wait(statement):
                 self.held.append(statement)
                 continue
             self._run_held(hub, before=statement.sql if statement.ours else None)

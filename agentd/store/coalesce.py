@@ -1,7 +1,7 @@
 """Makes one INSERT of many equal ones: planning a statement costs more than its row.
 
 The merged one takes each parameter as a list and unnests it, so that its text and its plan do not
-grow with the rows: 50 rows cost twice as much as one (docs/benchmarks.md).
+grow with the rows: 50 rows cost about twice as much as one.
 """
 
 import re

@@ -155,6 +155,9 @@ def test_a_script_is_found_wherever_the_daemon_was_started(
     task_id = enqueue(agentd, "x", "--model", "scripted:own.toml")
     shown = agentd("task", "view", task_id, "--json").json
     assert shown["model"] == f"scripted:{tmp_path / 'own.toml'}"
+    (tmp_path / "demo").touch()
+    task_id = enqueue(agentd, "x", "--model", "scripted:demo")
+    assert agentd("task", "view", task_id, "--json").json["model"] == "scripted:demo"
 
 
 def test_what_the_model_writes_does_not_steer_the_terminal(agentd: Agentd) -> None:
