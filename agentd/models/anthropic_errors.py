@@ -1,5 +1,6 @@
 """What an error of the Anthropic SDK means: which kind it is, and how long to wait."""
 
+import json
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -56,10 +57,16 @@ def translate(error: anthropic.APIStatusError) -> ModelError:
     )
 
 
-def in_stream(error: anthropic.APIStatusError) -> ModelError:
-    """An error event in the middle of a stream; its status is 200."""
-    kind = _BY_TYPE.get(str(error.type), ModelErrorKind.SERVER)
-    return ModelError(kind, _message(error), status=200, request_id=error.request_id)
+def in_stream(text: str, request_id: str | None) -> ModelError:
+    """An error event in the middle of a stream; `text`: its data, JSON if all is well."""
+    try:
+        body: object = json.loads(text)
+    except ValueError:
+        body = None
+    inner = body.get("error") if is_object(body) else None
+    facts = inner if is_object(inner) else {}
+    kind = _BY_TYPE.get(str(facts.get("type")), ModelErrorKind.SERVER)
+    return ModelError(kind, str(facts.get("message") or text), status=200, request_id=request_id)
 
 
 def unreachable(error: Exception, kind: ModelErrorKind) -> ModelError:

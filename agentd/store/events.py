@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
@@ -63,7 +62,7 @@ class EventStore(Capability):
         async with self._db.transaction() as conn:
             conn.fence(run)
             await conn.execute_many(_SQL["add"], [_parameters(event) for event in events])
-            await conn.execute_many(_CALLS["add"], [asdict(call) for call in calls])
+            await conn.execute_many(_CALLS["add"], [call.parameters() for call in calls])
             if delivered:
                 await conn.execute(_SESSIONS["mark_delivered"], ids=list(delivered), now=now)
             if opened:

@@ -19,6 +19,7 @@ from agentd.store.lease import Lease
 
 Row = dict[str, Any]
 _BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
+_SHORT_LOG = 16384  # bytes; the next process reads so much in 1 ms, a checkpoint takes 4 ms
 # Statements here touch few rows, and planning one takes longer than running it. These of DuckDB's
 # optimizers are worth their time; without the others planning takes a fifth less.
 _OPTIMIZERS = [
@@ -53,6 +54,8 @@ class Hub:
         self._admit = admit
         self._db: duckdb.DuckDBPyConnection | None = None
         self._checked_filesystem = False
+        self._checkpoints = True
+        self._log_path = path.with_name(path.name + ".wal")
 
     @property
     def attached(self) -> bool:
@@ -76,8 +79,9 @@ class Hub:
         return waited
 
     def detach(self) -> None:
-        """Let go of the file; DuckDB checkpoints it on the way."""
+        """Let go of the file; DuckDB checkpoints it on the way, unless somebody waits for it."""
         try:
+            self._checkpoint_on_detach(not (self.lease.wanted() and self._log_bytes() < _SHORT_LOG))
             self._execute("USE memory")
             self._execute("DETACH agentd")
         except duckdb.Error as error:
@@ -134,6 +138,7 @@ class Hub:
             with contextlib.suppress(duckdb.Error):
                 self._db.close()
             self._db = None
+            self._checkpoints = True
         self.lease.release()
 
     def close(self) -> None:
@@ -143,10 +148,23 @@ class Hub:
         self.reset()
         self.lease.close()
 
+    def _checkpoint_on_detach(self, wanted: bool) -> None:
+        if wanted != self._checkpoints:
+            value = "enabled" if wanted else "disabled"
+            self._execute(f"SET checkpoint_on_detach = '{value}'")
+            self._checkpoints = wanted
+
+    def _log_bytes(self) -> int:
+        """The size of the write-ahead log: what a checkpoint would merge into the file."""
+        try:
+            return self._log_path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def _file_state(self) -> str:
         """Another one as soon as anybody has written or replaced the file."""
         states: list[str] = []
-        for path in (self.path, self.path.with_name(self.path.name + ".wal")):
+        for path in (self.path, self._log_path):
             with contextlib.suppress(FileNotFoundError):
                 facts = path.stat()
                 states.append(f"{facts.st_ino} {facts.st_size} {facts.st_mtime_ns}")

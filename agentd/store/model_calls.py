@@ -1,7 +1,8 @@
 """One row for each attempt to get a reply from a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any
 
 from agentd.domain.capability import Capability
 from agentd.domain.ids import RunId, SessionId, TaskId
@@ -31,6 +32,10 @@ class ModelCall:
     cache_write_tokens: int = 0
     cache_read_tokens: int = 0
     cost_microusd: int | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        """Of the statement that adds it; `dataclasses.asdict` copies dates, slowly."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)

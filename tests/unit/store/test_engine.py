@@ -1,14 +1,17 @@
 """The thread that touches DuckDB: order, errors, and letting go."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from time import sleep
 
 import anyio
 import pytest
 
 from agentd.store.engine import Engine
 from agentd.store.hub import Hub
+from agentd.store.lease import Lease
 
 
 @pytest.fixture
@@ -70,3 +73,42 @@ async def test_it_keeps_the_file_while_a_transaction_is_open(engine: Engine, hub
     await anyio.sleep(0.2)  # twice as long as an idle file is kept
     assert hub.attached
     await engine.call(Hub.rollback)
+
+
+def write(hub: Hub, rows: int) -> None:
+    """One transaction; each row has at least 16 KB."""
+    hub.begin()
+    hub.do("CREATE TABLE IF NOT EXISTS t (n BIGINT, text TEXT)")
+    for number in range(rows):
+        hub.do("INSERT INTO t VALUES ($n, $text)", {"n": number, "text": f"{number}" * 16_000})
+    hub.commit()
+
+
+def test_a_short_log_is_left_to_whoever_waits_and_merged_when_nobody_does(hub: Hub) -> None:
+    log = hub.path.with_name(hub.path.name + ".wal")
+    next_one = Hub(hub.path, busy_s=5)
+    write(hub, 0)
+    with ThreadPoolExecutor(1) as other:
+        attached = other.submit(next_one.attach)
+        while not hub.lease.wanted():
+            sleep(0.001)
+        hub.detach()
+        attached.result(timeout=5)
+    assert log.stat().st_size > 0
+    assert next_one.run("SELECT count(*) AS n FROM t") == [{"n": 0}]
+    next_one.detach()
+    assert not log.exists()
+    next_one.close()
+
+
+def test_a_long_log_is_merged_even_if_somebody_waits(hub: Hub) -> None:
+    write(hub, 2)
+    waiting = Lease(hub.path)
+    with ThreadPoolExecutor(1) as other:
+        acquired = other.submit(waiting.acquire, 5)
+        while not hub.lease.wanted():
+            sleep(0.001)
+        hub.detach()
+        acquired.result(timeout=5)
+    assert not hub.path.with_name(hub.path.name + ".wal").exists()
+    waiting.close()
