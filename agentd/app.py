@@ -21,6 +21,7 @@ from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.supervisor import Until
 from agentd.daemon.worker import Assignment, Worker
+from agentd.domain.backoff import Attempts
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.run import Run
@@ -33,6 +34,7 @@ from agentd.sandbox.workspace import Workspace
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
@@ -178,15 +180,28 @@ async def serve(config: Config, store: Store, until: Until) -> int:
 
 
 def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) -> Daemon:
-    runs = RunStore(store, clock)
+    settings = config.daemon
+    attempts = Attempts(
+        config.agent.max_attempts,
+        config.agent.attempt_base_seconds,
+        config.agent.attempt_cap_seconds,
+    )
+    lease_s = settings.lease_seconds
+    runs = RunStore(store, clock, lease_s=lease_s, attempts=attempts)
     return Daemon(
         run_directory=config.run_path,
         daemons=DaemonStore(store, clock),
         runs=runs,
+        leases=LeaseStore(store, clock, lease_s=lease_s, attempts=attempts),
         worker=Worker(runs, factory),
         clock=clock,
         settings=DaemonSettings(
-            config.daemon.concurrency, config.daemon.poll_seconds, config.daemon.drain_seconds
+            concurrency=settings.concurrency,
+            poll_s=settings.poll_seconds,
+            drain_s=settings.drain_seconds,
+            heartbeat_s=settings.heartbeat_seconds,
+            lease_s=lease_s,
+            reap_s=settings.reap_seconds,
         ),
         stopping=anyio.Event(),
         untouched=store.untouched,

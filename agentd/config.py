@@ -10,9 +10,17 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    model_validator,
+)
 from pydantic import ValidationError as PydanticError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
@@ -66,6 +74,22 @@ class DaemonConfig(_Section):
         description="How often to look whether the queue has changed although nobody said so.",
     )
 
+    heartbeat_seconds: float = Field(
+        15, gt=0, description="How often a daemon renews the leases of its runs."
+    )
+    lease_seconds: float = Field(
+        60, gt=0, description="How long a run owns its task without being renewed."
+    )
+    reap_seconds: float = Field(
+        30, gt=0, description="How often to look for runs whose lease has run out."
+    )
+
+    @model_validator(mode="after")
+    def _lease_outlives_a_missed_beat(self) -> Self:
+        if self.lease_seconds < 2 * self.heartbeat_seconds:
+            raise ValueError("lease_seconds must be at least twice heartbeat_seconds")
+        return self
+
 
 class AgentConfig(_Section):
     model: ModelSpec = Field(
@@ -80,6 +104,15 @@ class AgentConfig(_Section):
     max_reminders: int = Field(
         2, ge=0, description="Reminders in a row to a reply without a tool call."
     )
+    max_attempts: int = Field(
+        3,
+        ge=1,
+        description="Runs of a task that may end with a passing error or with their daemon.",
+    )
+    attempt_base_seconds: float = Field(
+        10, ge=0, description="The wait before the second attempt; it doubles."
+    )
+    attempt_cap_seconds: float = Field(600, ge=0, description="The longest such wait.")
     max_wait_days: float = Field(
         30,
         gt=0,

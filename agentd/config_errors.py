@@ -40,7 +40,8 @@ def explain_problems(
             lines.append(f"{place}: unknown key {key}; {hint}")
         else:
             expected = problem["msg"].removeprefix("Value error, ")
-            silent = problem["type"] == "missing" or key.endswith("api_key")
+            whole_section = isinstance(problem["input"], dict)
+            silent = problem["type"] == "missing" or key.endswith("api_key") or whole_section
             found = "" if silent else f", found {problem['input']!r}"
             lines.append(f"{place}: {key}: {expected}{found}")
     return "\n".join(lines)

@@ -19,3 +19,7 @@ class HandClock(Capability):
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         self._monotonic += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Somebody sets the time of day; the steady clock does not notice."""
+        self._now += timedelta(seconds=seconds)

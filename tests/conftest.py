@@ -9,6 +9,7 @@ import structlog
 from agentd.domain.ids import DaemonId
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
@@ -45,6 +46,11 @@ def tasks(store: Store, clock: HandClock) -> TaskStore:
 @pytest.fixture
 def runs(store: Store, clock: HandClock) -> RunStore:
     return RunStore(store, clock)
+
+
+@pytest.fixture
+def leases(store: Store, clock: HandClock) -> LeaseStore:
+    return LeaseStore(store, clock)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ QUICK = {
     "models.retry_base_seconds": 0.001,
     "models.stall_seconds": 5,
     "daemon.drain_seconds": 5,
+    "agent.max_attempts": 1,
 }
 
 

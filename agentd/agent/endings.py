@@ -7,6 +7,7 @@ refusal, model_context_window_exceeded, compaction.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agentd.domain.errors import AgentdError
 from agentd.domain.event import Event, EventKind
 from agentd.domain.task import TaskState
 from agentd.store.runs import Ending
@@ -74,6 +75,14 @@ def deadline_passed(own: Sequence[Event], deadline_s: float) -> Ending:
     replies = [event for event in own if event.kind is EventKind.ASSISTANT]
     why = f"it was not done within {deadline_s:g} s (deadline_seconds)"
     return _failed(why, text_of(replies[-1]) if replies else "")
+
+
+def failed_by(error: AgentdError) -> Ending:
+    """The ending of a run that an error stopped; one that may pass is tried again."""
+    may_pass = error.retryable
+    return Ending(
+        "failed", TaskState.FAILED, error=str(error), retryable=may_pass, transient=may_pass
+    )
 
 
 def text_of(reply: Event) -> str:

@@ -17,6 +17,7 @@ from agentd.agent.endings import (
     Remind,
     after_reply,
     deadline_passed,
+    failed_by,
     iterations_used_up,
 )
 from agentd.agent.journal import Journal
@@ -25,7 +26,6 @@ from agentd.agent.resume import Resume
 from agentd.agent.transcript import messages, tool_calls, unanswered
 from agentd.domain.errors import ModelError, RunLost, StoreError
 from agentd.domain.event import Event, EventKind
-from agentd.domain.task import TaskState
 from agentd.models.model import ModelReply, ModelRequest
 from agentd.store.runs import Ending
 
@@ -87,7 +87,7 @@ class Loop:
                     return None
                 return await self._turns()
             except ModelError as error:
-                return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
+                return failed_by(error)
         return deadline_passed(self.journal.own(), self.bounds.deadline_s)
 
     async def _keep_reply(self) -> None:

@@ -33,6 +33,7 @@ from agentd.store.tasks import Enqueued
 @click.option("--title", help="A few words for lists.")
 @click.option("--max-iterations", type=click.IntRange(0), help="Replies of the model; 0: no limit.")
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds of one run.")
+@click.option("--max-attempts", type=click.IntRange(1), help="Runs that may end with an error.")
 @click.option("--wait", is_flag=True, help="Follow it to its end; exit 1 unless it is completed.")
 @json_option
 @home_option
@@ -51,6 +52,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     title: str | None,
     max_iterations: int | None,
     deadline: float | None,
+    max_attempts: int | None,
     wait: bool,
     as_json: bool,
 ) -> int:
@@ -78,7 +80,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
             not_before=not_before,
             key=key,
             model=model,
-            limits=Limits(max_iterations, deadline),
+            limits=Limits(max_iterations, deadline, max_attempts),
             enqueued_by="cli",
         )
         enqueued = await opened.tasks.enqueue(new)

@@ -10,6 +10,7 @@ import anyio
 import structlog
 
 from agentd import __version__
+from agentd.daemon.leases import Heartbeat, Watch
 from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
 from agentd.daemon.signals import watch_signals
@@ -20,6 +21,7 @@ from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError
 from agentd.domain.ids import DaemonId, new_id
 from agentd.store.daemons import DaemonStore
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 
 _log = structlog.get_logger()
@@ -30,6 +32,9 @@ class DaemonSettings:
     concurrency: int
     poll_s: float
     drain_s: float
+    heartbeat_s: float = 15.0
+    lease_s: float = 60.0
+    reap_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Daemon:
     run_directory: Path
     daemons: DaemonStore
     runs: RunStore
+    leases: LeaseStore
     worker: Worker
     clock: Clock
     settings: DaemonSettings
@@ -52,12 +58,14 @@ class Daemon:
             async with Wake(self.run_directory, daemon_id) as wake:
                 await self._register(daemon_id)
                 supervisor = self._supervisor(daemon_id, wake, until)
-                reaper = Reaper(daemon_id, self.run_directory, self.daemons, self.runs)
+                reaper = self._reaper(daemon_id)
+                heartbeat = Heartbeat(daemon_id, self.leases, supervisor, self.settings.heartbeat_s)
                 try:
                     await reaper.reap()
                     async with anyio.create_task_group() as services:
                         services.start_soon(watch_signals, self.stopping)
-                        services.start_soon(reaper.run, self.stopping)
+                        services.start_soon(reaper.run)
+                        services.start_soon(heartbeat.run)
                         await supervisor.run()
                         services.cancel_scope.cancel()
                 finally:
@@ -80,6 +88,18 @@ class Daemon:
             until=until,
         )
 
+    def _reaper(self, daemon_id: DaemonId) -> Reaper:
+        reap_s = self.settings.reap_s
+        return Reaper(
+            own=daemon_id,
+            run_directory=self.run_directory,
+            daemons=self.daemons,
+            leases=self.leases,
+            watch=Watch(self.settings.lease_s, step_s=2 * reap_s),
+            clock=self.clock,
+            every_s=reap_s,
+        )
+
     async def _register(self, daemon_id: DaemonId) -> None:
         await self.daemons.register(
             daemon_id,
@@ -98,7 +118,7 @@ class Daemon:
     async def _unregister(self, daemon_id: DaemonId) -> None:
         try:
             # A worker that could not say how its run ended leaves it running: then it goes back.
-            await self.runs.take_over([daemon_id])
+            await self.leases.take_over([daemon_id])
             await self.daemons.stopped([daemon_id])
             forget(self.run_directory, daemon_id)
         except StoreError as error:

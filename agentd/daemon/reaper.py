@@ -1,52 +1,75 @@
-"""Puts back what daemons that died left running, so that it is claimed again."""
+"""Puts back what daemons that died or hang left running, so that it is claimed again."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 import structlog
 
-from agentd.daemon.presence import dead_ones, forget, is_alive
+from agentd.daemon.leases import Watch
+from agentd.daemon.presence import alive_ones, dead_ones, forget, is_alive
+from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError
-from agentd.domain.ids import DaemonId
+from agentd.domain.ids import DaemonId, RunId
 from agentd.store.daemons import DaemonStore
-from agentd.store.runs import RunStore
+from agentd.store.leases import LeaseStore
 
 _log = structlog.get_logger()
-EVERY_S = 5.0  # a death is seen in the lock at once; this is how often somebody looks
+_LOCKS_EVERY_S = 5.0  # a death is seen in the lock at once; this is how often somebody looks
 
 
+@dataclass(slots=True)
 class Reaper:
-    def __init__(
-        self, own: DaemonId, run_directory: Path, daemons: DaemonStore, runs: RunStore
-    ) -> None:
-        self._own = own
-        self._run_directory = run_directory
-        self._daemons = daemons
-        self._runs = runs
-        self._settled: set[DaemonId] = set()
+    """`every_s`: seconds between two looks at the leases."""
 
-    async def run(self, stopping: anyio.Event) -> None:
-        """Look again and again until `stopping`; at the locks only, while nobody has died."""
-        while not stopping.is_set():
-            dead = dead_ones(self._run_directory) - self._settled
-            if dead:
-                try:
-                    await self.reap()
-                    self._settled |= dead
-                except StoreError as error:
-                    _log.error("could not look for dead daemons", error=error.message)
-            with anyio.move_on_after(EVERY_S):
-                await stopping.wait()
+    own: DaemonId
+    run_directory: Path
+    daemons: DaemonStore
+    leases: LeaseStore
+    watch: Watch
+    clock: Clock
+    every_s: float
+    _settled: set[DaemonId] = field(default_factory=set[DaemonId])
+
+    async def run(self) -> None:
+        """Look again and again until cancelled; at the locks only, while nobody else works."""
+        looked_at = self.clock.monotonic()
+        while True:
+            await anyio.sleep(min(_LOCKS_EVERY_S, self.every_s))
+            try:
+                await self._bury()
+                if self.clock.monotonic() - looked_at >= self.every_s:
+                    looked_at = self.clock.monotonic()
+                    await self.look_at_leases()
+            except StoreError as error:
+                _log.error("could not look for lost runs", error=error.message, hint=error.hint)
 
     async def reap(self) -> None:
         """Once: whoever holds no lock any more is dead; its tasks go back into the queue."""
-        known = await self._daemons.not_stopped()
-        others = [each for each in known if each != self._own]
-        dead = [each for each in others if not is_alive(self._run_directory, each)]
+        known = await self.daemons.not_stopped()
+        others = [each for each in known if each != self.own]
+        dead = [each for each in others if not is_alive(self.run_directory, each)]
         if not dead:
             return
-        taken = await self._runs.take_over(dead)
-        await self._daemons.stopped(dead)
+        taken = await self.leases.take_over(dead)
+        await self.daemons.stopped(dead)
         for each in dead:
-            forget(self._run_directory, each)
+            forget(self.run_directory, each)
         _log.warning("took over from dead daemons", daemons=dead, tasks=len(taken))
+
+    async def look_at_leases(self) -> None:
+        """Once: take over runs whose daemon lives by its lock, but has stopped to renew them."""
+        if not alive_ones(self.run_directory) - {self.own}:
+            return
+        held = await self.leases.running()
+        others = [each for each in held if each.run.daemon_id != self.own]
+        expired: list[RunId] = self.watch.expired(others, self.clock.monotonic())
+        if expired:
+            taken = await self.leases.take_over((), expired)
+            _log.warning("took over from daemons that hang", runs=expired, tasks=len(taken))
+
+    async def _bury(self) -> None:
+        dead = dead_ones(self.run_directory) - self._settled
+        if dead:
+            await self.reap()
+            self._settled |= dead

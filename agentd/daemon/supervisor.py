@@ -1,6 +1,6 @@
 """Looks at the queue, claims what there is room for, and owns the workers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -46,6 +46,10 @@ class Supervisor:
         self._active: dict[TaskId, Assignment] = {}
         self._attention = anyio.Event()
         self.worked = 0
+
+    def active(self) -> Collection[Assignment]:
+        """What is being worked now."""
+        return self._active.values()
 
     async def run(self) -> None:
         """Until stopped or, as `until` says, done; then drain. Raises StoreUnusable."""
@@ -120,8 +124,7 @@ class Supervisor:
         for task_id in glance.to_cancel:
             assignment = self._active.get(task_id)
             if assignment is not None and not assignment.cancelled:
-                assignment.cancelled = True
-                assignment.scope.cancel()
+                assignment.cancel()
         for assignment in self._active.values():
             if assignment.claim.run.session_id in glance.with_messages:
                 assignment.inbox.set()

@@ -7,6 +7,7 @@ import anyio
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from agentd.agent.endings import failed_by
 from agentd.agent.loop import Interrupted, Loop
 from agentd.domain.errors import AgentdError, RunLost, StoreError
 from agentd.domain.task import TaskState
@@ -20,7 +21,8 @@ _SETTLE_AGAIN_S = 2.0
 class Assignment:
     """A claim being worked, and the ways to reach its worker.
 
-    `cancelled`: a person wants the task to end; else a cancelled `scope` puts it back.
+    `cancelled`: a person wants the task to end. `lost`: it is no longer this run's. Else a
+    cancelled `scope` puts it back.
     """
 
     claim: Claim
@@ -28,6 +30,17 @@ class Assignment:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     inbox: anyio.Event = field(default_factory=anyio.Event)
     cancelled: bool = False
+    lost: bool = False
+
+    def cancel(self) -> None:
+        """End the run, and the task with it."""
+        self.cancelled = True
+        self.scope.cancel()
+
+    def lose(self) -> None:
+        """End the run without a word: what becomes of the task is no longer its business."""
+        self.lost = True
+        self.scope.cancel()
 
 
 MakeLoop = Callable[[Assignment], Loop]
@@ -57,7 +70,9 @@ class Worker:
                 ending = await make_and_work(self.make_loop, assignment)
             except Interrupted:
                 interrupted = True
-        if assignment.scope.cancelled_caught:
+        if assignment.lost:
+            _log.warning("run lost: its lease had run out")
+        elif assignment.scope.cancelled_caught:
             await self._settle(assignment, CANCELLED if assignment.cancelled else None)
         elif interrupted or ending is not None:
             await self._settle(assignment, ending)
@@ -90,9 +105,10 @@ async def make_and_work(make_loop: MakeLoop, assignment: Assignment) -> Ending |
         return await make_loop(assignment).work()
     except AgentdError as error:
         _log.error("run failed", error=error.message)
-        return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
+        return failed_by(error)
     except (Interrupted, RunLost):
         raise
     except Exception as error:  # noqa: BLE001 - whatever happens, the task ends up somewhere
         _log.exception("run failed unexpectedly")
-        return Ending("failed", TaskState.FAILED, None, f"internal error: {error!r}", True)
+        why = f"internal error: {error!r}"
+        return Ending("failed", TaskState.FAILED, error=why, retryable=True, transient=True)

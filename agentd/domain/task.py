@@ -51,10 +51,12 @@ class Limits:
     """Bounds of one task; None means what the configuration says.
 
     `max_tool_iterations`: model calls, 0 = unlimited. `deadline_s`: seconds of one run.
+    `max_attempts`: runs that may end with a passing error or with their daemon.
     """
 
     max_tool_iterations: int | None = None
     deadline_s: float | None = None
+    max_attempts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class NewTask:
 class Task:
     """One row of the queue.
 
-    `attempt` counts claims that were not put back unharmed. `token` rises with every claim.
+    `attempt` counts claims, but for those that were put back unharmed or came to wait.
+    `token` rises with every claim.
     `wake_at` and `wake_on_task` are the wake condition of a waiting task; both None: a person.
     `output` is the summary of `complete_task`, or the last text of a task that failed.
     """

@@ -1,19 +1,16 @@
 """How long to wait before the next try for a reply."""
 
-import random
 from dataclasses import dataclass
 
+from agentd.domain.backoff import backoff_s
 from agentd.domain.errors import ModelError
 
-_DICE = random.Random()  # noqa: S311 - it spreads load and protects nothing
+_SPREAD = 0.1  # of a wait that the provider asked for: not all come back at the same moment
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """A doubling wait of which the upper half is random. `attempts`: tries in all.
-
-    Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015 ("equal jitter").
-    """
+    """A doubling wait of which the upper half is random. `attempts`: tries in all."""
 
     attempts: int = 6
     base_s: float = 1.0
@@ -30,6 +27,6 @@ class Backoff:
         if error.retry_after_s is not None:
             if error.retry_after_s > self.retry_after_cap_s:
                 return None
-            return error.retry_after_s + _DICE.uniform(0, 0.1 * error.retry_after_s)
-        ceiling = min(self.cap_s, self.base_s * 2 ** (attempt - 1))
-        return _DICE.uniform(ceiling / 2, ceiling)
+            extra_s = _SPREAD * error.retry_after_s
+            return error.retry_after_s + backoff_s(1, base_s=extra_s, cap_s=extra_s)
+        return backoff_s(attempt, base_s=self.base_s, cap_s=self.cap_s)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentd.domain.event import Event, EventKind
-from agentd.domain.ids import RunId, SessionId, TaskId
+from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
+from agentd.domain.run import Run
 from agentd.domain.session import Session
 from agentd.domain.task import Limits, Priority, Task, TaskState
 
@@ -40,9 +41,22 @@ def task(row: Row, after: Sequence[str]) -> Task:
         priority=Priority(row["priority"]),
         state=TaskState(row["state"]),
         after=tuple(TaskId(each) for each in after),
-        limits=Limits(row["max_tool_iterations"], row["deadline_s"]),
+        limits=Limits(row["max_tool_iterations"], row["deadline_s"], row["max_attempts"]),
         wake_on_task=TaskId(row["wake_on_task"]) if row["wake_on_task"] else None,
         **{name: row[name] for name in _SAME},
+    )
+
+
+def run(row: Row) -> Run:
+    """Of a row of `tasks` that is running."""
+    return Run(
+        id=RunId(row["run_id"]),
+        task_id=TaskId(row["id"]),
+        session_id=SessionId(row["session_id"]),
+        daemon_id=DaemonId(row["daemon_id"]),
+        attempt=row["attempt"],
+        token=row["token"],
+        started_at=row["started_at"],
     )
 
 

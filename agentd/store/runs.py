@@ -1,18 +1,19 @@
-"""The queue as a daemon sees it: claim, end, put back, take over. Every write is fenced."""
+"""The queue as a daemon sees it: claim, end, put back. Every write is fenced."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from agentd.domain.backoff import Attempts
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.event import storable
-from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
+from agentd.domain.ids import DaemonId, SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.domain.task import Task, TaskState
 from agentd.store import rows
 from agentd.store.connection import Connection, Transactor
-from agentd.store.endings import fail_successors
+from agentd.store.endings import fail_successors, record_run
 from agentd.store.queries import load
 from agentd.store.tasks import refuse_cycles, with_predecessors
 
@@ -42,7 +43,10 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ends. `name` is what the run's row says; the rest goes into the task."""
+    """How a run ends. `name` is what the run's row says; the rest goes into the task.
+
+    `retryable`: a person may try again. `transient`: so does the daemon, while attempts are left.
+    """
 
     name: str
     state: TaskState
@@ -52,17 +56,30 @@ class Ending:
     waiting_reason: str | None = None
     wake_at: datetime | None = None
     wake_on_task: TaskId | None = None
+    transient: bool = False
 
 
 CANCELLED = Ending("cancelled", TaskState.CANCELLED, error="cancelled by a person")
 
 
 class RunStore(Capability):
-    """Works on the store (each call its own transaction) and inside an open transaction alike."""
+    """Works on the store (each call its own transaction) and inside an open transaction alike.
 
-    def __init__(self, db: Transactor, clock: Clock) -> None:
+    `lease_s`: how long a run owns its task without a sign of life of its daemon.
+    """
+
+    def __init__(
+        self,
+        db: Transactor,
+        clock: Clock,
+        *,
+        lease_s: float = 60.0,
+        attempts: Attempts | None = None,
+    ) -> None:
         self._db = db
         self._clock = clock
+        self._lease_s = lease_s
+        self._attempts = attempts or Attempts()
 
     async def glance(self, daemon_id: DaemonId, *, limit: int) -> Glance:
         """Wake what is due, claim up to `limit` tasks, and see what else happened; all at once."""
@@ -92,6 +109,8 @@ class RunStore(Capability):
 
     async def end(self, run: Run, ending: Ending) -> None:
         """Close the run and move its task on. Raises RunLost, and CycleRefused for a wait."""
+        if ending.transient and await self._try_again(run, ending):
+            return
         now = self._clock.now()
         said = storable({"output": ending.output, "error": ending.error})
         async with self._db.transaction() as conn:
@@ -121,8 +140,30 @@ class RunStore(Capability):
             if ending.state in (TaskState.FAILED, TaskState.CANCELLED):
                 how = f"{ending.state}: {said['error']}"
                 await fail_successors(conn, [run.task_id], how, now)
-            await self._record(conn, run, ending.name, said["error"], now)
+            await record_run(conn, run, ending.name, said["error"], now)
             conn.announce()
+
+    async def _try_again(self, run: Run, ending: Ending) -> bool:
+        """Put the task back for another attempt; False: it has none left. Raises RunLost."""
+        now = self._clock.now()
+        said = storable({"output": ending.output, "error": ending.error})
+        async with self._db.transaction() as conn:
+            own_most = await conn.fetch_value(_SQL["max_attempts"], id=run.task_id)
+            delay_s = self._attempts.after_error(run.attempt, own_most)
+            if delay_s is None or await conn.fetch(_SQL["to_be_cancelled"], id=run.task_id):
+                return False
+            conn.fence(run, ends=True)
+            await conn.execute(
+                _SQL["again"],
+                id=run.task_id,
+                token=run.token,
+                not_before=now + timedelta(seconds=delay_s),
+                now=now,
+                **said,
+            )
+            await record_run(conn, run, ending.name, said["error"], now)
+            conn.announce()
+        return True
 
     async def put_back(self, run: Run) -> None:
         """Give the task back to the queue unharmed. Raises RunLost."""
@@ -130,23 +171,8 @@ class RunStore(Capability):
         async with self._db.transaction() as conn:
             conn.fence(run, ends=True)
             await conn.execute(_SQL["put_back"], id=run.task_id, token=run.token, now=now)
-            await self._record(conn, run, "put_back", None, now)
+            await record_run(conn, run, "put_back", None, now)
             conn.announce()
-
-    async def take_over(self, dead: Sequence[DaemonId]) -> Sequence[TaskId]:
-        """Put back what daemons that are no longer there left running; those attempts count."""
-        now = self._clock.now()
-        async with self._db.transaction() as conn:
-            left = await conn.fetch(_SQL["of_daemons"], daemon_ids=list(dead))
-            for row in left:
-                await conn.execute(_SQL["take_over"], id=row["id"], token=row["token"], now=now)
-                run = _run_of(row)
-                await self._record(conn, run, "lost", "the daemon ended", now)
-            cancelled = [TaskId(row["id"]) for row in left if row["cancel_requested_at"]]
-            await fail_successors(conn, cancelled, "was cancelled", now)
-            if left:
-                conn.announce()
-            return [TaskId(row["id"]) for row in left]
 
     async def of_task(self, task_id: TaskId) -> Sequence[rows.Row]:
         """The ended runs of a task, oldest first, as rows."""
@@ -160,7 +186,8 @@ class RunStore(Capability):
         if not first:
             return []
         ids = [row["id"] for row in first]
-        await conn.execute(_SQL["claim"], daemon_id=daemon_id, ids=ids, now=now)
+        until = now + timedelta(seconds=self._lease_s)
+        await conn.execute(_SQL["claim"], daemon_id=daemon_id, ids=ids, lease_until=until, now=now)
         claimed = [{**row, **_claiming(row, daemon_id, now)} for row in first]
         tasks = await with_predecessors(conn, claimed)
         # The first claim of a task in a session of its own: nothing can stand there yet.
@@ -172,31 +199,9 @@ class RunStore(Capability):
             spoken = await conn.fetch(_SQL["sessions_with_events"], ids=list(unknown))
             known = {row["session_id"] for row in spoken}
         return [
-            Claim(task, _run_of(row), row["woken_by"], task.session_id not in known)
+            Claim(task, rows.run(row), row["woken_by"], task.session_id not in known)
             for task, row in zip(tasks, claimed, strict=True)
         ]
-
-    async def _record(
-        self,
-        conn: Connection,
-        run: Run,
-        ending: str,
-        error: str | None,
-        now: datetime,
-    ) -> None:
-        await conn.execute(
-            _SQL["add"],
-            id=run.id,
-            task_id=run.task_id,
-            session_id=run.session_id,
-            daemon_id=run.daemon_id,
-            attempt=run.attempt,
-            token=run.token,
-            started_at=run.started_at,
-            ended_at=now,
-            ending=ending,
-            error=error,
-        )
 
 
 async def _candidates(conn: Connection, limit: int, offset: int, now: datetime) -> list[rows.Row]:
@@ -240,15 +245,3 @@ def _claiming(row: rows.Row, daemon_id: DaemonId, now: datetime) -> rows.Row:
         "started_at": now,
         "updated_at": now,
     }
-
-
-def _run_of(row: rows.Row) -> Run:
-    return Run(
-        id=RunId(row["run_id"]),
-        task_id=TaskId(row["id"]),
-        session_id=SessionId(row["session_id"]),
-        daemon_id=DaemonId(row["daemon_id"]),
-        attempt=row["attempt"],
-        token=row["token"],
-        started_at=row["started_at"],
-    )

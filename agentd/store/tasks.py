@@ -77,6 +77,7 @@ class TaskStore(Capability):
                 model=new.model,
                 max_tool_iterations=new.limits.max_tool_iterations,
                 deadline_s=new.limits.deadline_s,
+                max_attempts=new.limits.max_attempts,
                 enqueued_by=new.enqueued_by,
                 now=task.created_at,
             )

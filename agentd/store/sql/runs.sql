@@ -44,8 +44,15 @@ WHERE p.task_id = ANY($ids) AND before.state IN ('pending', 'running', 'waiting'
 -- query: claim
 UPDATE tasks
 SET state = 'running', token = token + 1, attempt = attempt + 1, daemon_id = $daemon_id,
-    run_id = id || '.' || CAST(token + 1 AS TEXT), started_at = $now, updated_at = $now
+    run_id = id || '.' || CAST(token + 1 AS TEXT), lease_until = $lease_until, started_at = $now,
+    updated_at = $now
 WHERE id = ANY($ids);
+
+-- query: renew
+-- Whatever this daemon still owns; what is missing from the rows was taken from it.
+UPDATE tasks SET lease_until = $lease_until
+WHERE state = 'running' AND daemon_id = $daemon_id
+RETURNING id, token;
 
 -- query: sessions_with_events
 SELECT DISTINCT session_id FROM events WHERE session_id = ANY($ids);
@@ -61,14 +68,26 @@ UPDATE tasks SET woken_by = NULL, waiting_reason = NULL, wake_on_task = NULL, up
 WHERE id = $id;
 
 -- query: end
+-- Beginning to wait is no failed attempt.
 UPDATE tasks
 SET state = $state, output = $output, error = $error, retryable = $retryable,
+    attempt = CASE WHEN $state = 'waiting' THEN attempt - 1 ELSE attempt END, not_before = NULL,
     waiting_reason = $waiting_reason, wake_at = $wake_at, wake_on_task = $wake_on_task,
     cancel_requested_at = NULL, finished_at = $finished_at, updated_at = $now
 WHERE id = $id AND token = $token AND state = 'running';
 
 -- query: to_be_cancelled
 SELECT cancel_requested_at FROM tasks WHERE id = $id AND cancel_requested_at IS NOT NULL;
+
+-- query: max_attempts
+SELECT max_attempts FROM tasks WHERE id = $id;
+
+-- query: again
+-- After an error that may pass: not before `not_before`.
+UPDATE tasks
+SET state = 'pending', output = $output, error = $error, not_before = $not_before,
+    daemon_id = NULL, run_id = NULL, updated_at = $now
+WHERE id = $id AND token = $token AND state = 'running';
 
 -- query: wake_if_spoken_to
 -- What was said while the model decided to wait, it has not heard.
@@ -83,17 +102,16 @@ UPDATE tasks
 SET state = 'pending', attempt = attempt - 1, daemon_id = NULL, run_id = NULL, updated_at = $now
 WHERE id = $id AND token = $token AND state = 'running';
 
--- query: of_daemons
--- What daemons that are no longer there left running.
-SELECT id, session_id, run_id, daemon_id, attempt, token, started_at, cancel_requested_at
-FROM tasks WHERE state = 'running' AND daemon_id = ANY($daemon_ids);
+-- query: running
+SELECT id, session_id, run_id, daemon_id, attempt, token, started_at, cancel_requested_at,
+    max_attempts, lease_until
+FROM tasks WHERE state = 'running' ORDER BY id;
 
 -- query: take_over
 -- A new token, so that the run of a daemon that is not dead after all can write nothing.
 UPDATE tasks
-SET state = CASE WHEN cancel_requested_at IS NULL THEN 'pending' ELSE 'cancelled' END,
-    finished_at = CASE WHEN cancel_requested_at IS NULL THEN NULL ELSE $now END,
-    token = token + 1, daemon_id = NULL, run_id = NULL, updated_at = $now
+SET state = $state, error = $error, retryable = $retryable, not_before = $not_before,
+    finished_at = $finished_at, token = token + 1, daemon_id = NULL, run_id = NULL, updated_at = $now
 WHERE id = $id AND token = $token AND state = 'running';
 
 -- query: add

@@ -47,7 +47,7 @@ def test_config_shows_each_value_and_where_it_came_from(
     table = agentd("config")
     assert "AGENTD_AGENT__MAX_TOKENS" in table.out
     assert "very-secret" not in table.out + json.dumps(list(settings.values()))
-    assert len(agentd("config", "daemon").out.splitlines()) == 4
+    assert len(agentd("config", "log").out.splitlines()) == 3
 
 
 def test_a_wrong_setting_stops_every_command_with_file_key_and_expectation(

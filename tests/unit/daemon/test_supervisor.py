@@ -17,6 +17,7 @@ from agentd.domain.errors import RunLost, StoreBusy
 from agentd.domain.ids import DaemonId, SessionId
 from agentd.domain.task import NewTask, Priority, TaskState
 from agentd.store.daemons import DaemonStore
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import Claim, Ending, Glance, RunStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
@@ -184,31 +185,33 @@ async def _claimed(tasks: TaskStore, runs: RunStore) -> Claim:
 
 
 @pytest.mark.parametrize("error", [KeyError("nobody thought of it"), StoreBusy("locked")])
-async def test_an_unexpected_error_ends_the_task_and_not_the_daemon(
+async def test_an_unexpected_error_ends_the_run_and_not_the_daemon(
     error: Exception, tasks: TaskStore, runs: RunStore
 ) -> None:
     claim = await _claimed(tasks, runs)
     worker = Worker(runs, lambda _: _FailingLoop(error))
     await worker.work(Assignment(claim, anyio.Event()))
     task = await tasks.get(claim.task.id)
-    assert task.state is TaskState.FAILED
-    assert task.retryable
+    assert task.state is TaskState.PENDING  # for another attempt
+    assert task.not_before is not None
     assert str(error.args[0]) in (task.error or "")
 
 
-async def test_a_run_that_was_lost_changes_nothing(tasks: TaskStore, runs: RunStore) -> None:
+async def test_a_run_that_was_lost_changes_nothing(
+    tasks: TaskStore, runs: RunStore, leases: LeaseStore
+) -> None:
     claim = await _claimed(tasks, runs)
-    await runs.take_over([DaemonId("d")])
+    await leases.take_over([DaemonId("d")])
     worker = Worker(runs, lambda _: _FailingLoop(RunLost(claim.task.id, claim.run.id)))
     await worker.work(Assignment(claim, anyio.Event()))
     assert (await tasks.get(claim.task.id)).state is TaskState.PENDING
 
 
 async def test_a_run_that_was_lost_while_it_stops_harms_nobody(
-    tasks: TaskStore, runs: RunStore
+    tasks: TaskStore, runs: RunStore, leases: LeaseStore
 ) -> None:
     claim = await _claimed(tasks, runs)
-    await runs.take_over([DaemonId("d")])
+    await leases.take_over([DaemonId("d")])
     worker = Worker(runs, lambda _: _FailingLoop(Interrupted()))
     await worker.work(Assignment(claim, anyio.Event()))
     assert (await tasks.get(claim.task.id)).state is TaskState.PENDING
@@ -228,6 +231,7 @@ async def test_a_daemon_that_signs_off_leaves_no_task_running(tmp_path: Path) ->
             run_directory=at.config.run_path,
             daemons=DaemonStore(at.store, SystemClock()),
             runs=at.runs,
+            leases=LeaseStore(at.store, SystemClock()),
             worker=Forgetful(at.runs, lambda _: _FailingLoop(AssertionError())),
             clock=SystemClock(),
             settings=DaemonSettings(concurrency=1, poll_s=0.05, drain_s=1),

@@ -13,12 +13,14 @@ import pytest
 
 from agentd.domain.clock import SystemClock
 from agentd.domain.errors import StoreBusy, StoreError, StoreFailed, StoreUnusable
-from agentd.domain.task import NewTask
+from agentd.domain.task import Limits, NewTask
 from agentd.store.filesystem import refuse_network_filesystem
 from agentd.store.hub import translate
+from agentd.store.runs import RunStore
 from agentd.store.schema import migrations
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
+from tests.conftest import DAEMON
 
 _NOBODY = 65534
 
@@ -334,15 +336,16 @@ async def test_a_migration_runs_once_and_in_order(
     await filled(path)
     later = (
         *migrations(),
-        schema.Migration(2, "more", ("CREATE TABLE more (n INTEGER)",)),
-        schema.Migration(10, "fill", ("INSERT INTO more VALUES (1)",)),
+        schema.Migration(1002, "more", ("CREATE TABLE more (n INTEGER)",)),
+        schema.Migration(1010, "fill", ("INSERT INTO more VALUES (1)",)),
     )
     monkeypatch.setattr(schema, "migrations", lambda: later)
     for _ in range(2):
         async with Store(path) as store, store.transaction() as conn:
             assert await conn.fetch_value("SELECT count(*) FROM more") == 1
             rows = await conn.fetch("SELECT version FROM schema_versions ORDER BY version")
-            assert [row["version"] for row in rows] == [1, 2, 10]
+            numbers = [migration.number for migration in later]
+            assert [row["version"] for row in rows] == numbers
 
 
 async def test_a_migration_that_fails_leaves_the_shape_before_it(
@@ -352,10 +355,30 @@ async def test_a_migration_that_fails_leaves_the_shape_before_it(
 
     path = tmp_path / "a.duckdb"
     ids = await filled(path)
-    broken = schema.Migration(2, "broken", ("CREATE TABLE half (n INTEGER)", "SELECT nonsense"))
+    broken = schema.Migration(1002, "broken", ("CREATE TABLE half (n INTEGER)", "SELECT nonsense"))
     with monkeypatch.context() as patched:
         patched.setattr(schema, "migrations", lambda: (*migrations(), broken))
         await failure(path)
     assert await found(path) == set(ids)
     with duckdb.connect(str(path)) as connection:
         assert ("half",) not in connection.execute("SHOW TABLES").fetchall()
+
+
+async def test_a_queue_of_the_first_shape_goes_on_in_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentd.store import schema  # noqa: PLC0415 - what is replaced
+
+    path, first = tmp_path / "a.duckdb", migrations()[:1]
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "migrations", lambda: first)
+        async with Store(path) as store, store.transaction() as conn:
+            await conn.execute(
+                "INSERT INTO tasks (id, session_id, prompt, priority, state, has_predecessors, "
+                "after_any, attempt, token, retryable, enqueued_by, created_at, updated_at) "
+                "SELECT 'old', 'old', 'x', 'medium', 'pending', FALSE, FALSE, 0, 0, FALSE, 'cli', "
+                "now(), now()"
+            )
+    async with Store(path) as store:
+        (claim,) = (await RunStore(store, SystemClock()).glance(DAEMON, limit=1)).claims
+        assert (claim.task.id, claim.task.limits) == ("old", Limits())

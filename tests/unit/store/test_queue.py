@@ -10,6 +10,7 @@ from agentd.domain.ids import DaemonId, SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.domain.task import NewTask, Priority, Task, TaskState
 from agentd.store.events import EventStore
+from agentd.store.leases import LeaseStore
 from agentd.store.model_calls import ModelCallStore
 from agentd.store.runs import Claim, Ending, RunStore
 from agentd.store.sessions import SessionStore
@@ -208,11 +209,11 @@ async def test_putting_back_counts_no_attempt_and_ends_the_rights_of_the_run(
 
 
 async def test_a_run_that_was_taken_over_can_change_nothing(
-    tasks: TaskStore, runs: RunStore, events: EventStore
+    tasks: TaskStore, runs: RunStore, events: EventStore, leases: LeaseStore
 ) -> None:
     await put(tasks)
     (claimed,) = await claim(runs)
-    assert await runs.take_over([DAEMON]) == [claimed.task.id]
+    assert await leases.take_over([DAEMON]) == [claimed.task.id]
     for write in (
         append(events, claimed.run, 1),
         runs.end(claimed.run, _DONE),
@@ -230,14 +231,14 @@ async def test_a_run_that_was_taken_over_can_change_nothing(
 
 
 async def test_a_task_that_was_to_be_cancelled_is_so_when_its_daemon_dies(
-    tasks: TaskStore, runs: RunStore
+    tasks: TaskStore, runs: RunStore, leases: LeaseStore
 ) -> None:
     await put(tasks, "first")
     (claimed,) = await claim(runs)
     successor = await put(tasks, "then", after=(claimed.task.id,))
     await tasks.cancel(claimed.task.id, reason="no")
     assert (await runs.glance(DAEMON, limit=0)).to_cancel == {claimed.task.id}
-    await runs.take_over([DAEMON])
+    await leases.take_over([DAEMON])
     assert (await tasks.get(claimed.task.id)).state is TaskState.CANCELLED
     assert (await tasks.get(successor.id)).state is TaskState.FAILED
 

@@ -8,6 +8,7 @@ import pytest
 
 from agentd.domain.errors import RunLost, StoreError
 from agentd.domain.task import NewTask
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
@@ -114,11 +115,11 @@ async def test_a_closed_connection_says_so(store: Store) -> None:
 
 
 async def test_what_a_lost_run_wrote_does_not_count(
-    store: Store, tasks: TaskStore, runs: RunStore
+    store: Store, tasks: TaskStore, runs: RunStore, leases: LeaseStore
 ) -> None:
     await tasks.enqueue(NewTask("work"))
     first = (await runs.glance(DAEMON, limit=1)).claims[0].run
-    await runs.take_over([DAEMON])
+    await leases.take_over([DAEMON])
 
     async def good() -> None:
         async with store.transaction() as conn:

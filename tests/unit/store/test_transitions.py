@@ -6,6 +6,7 @@ from contextlib import suppress
 from agentd.domain.errors import Refused
 from agentd.domain.ids import SessionId, TaskId
 from agentd.domain.task import TRANSITIONS, NewTask, TaskState
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import Ending, RunStore
 from agentd.store.sessions import SessionStore
 from agentd.store.tasks import TaskStore
@@ -29,19 +30,21 @@ async def task_in(
     return task.id
 
 
-def happenings(tasks: TaskStore, runs: RunStore, sessions: SessionStore) -> Mapping[str, Happening]:
+def happenings(
+    tasks: TaskStore, runs: RunStore, sessions: SessionStore, leases: LeaseStore
+) -> Mapping[str, Happening]:
     async def claim(_: TaskId) -> None:
         await runs.glance(DAEMON, limit=99)
 
     async def daemon_dies(_: TaskId) -> None:
-        await runs.take_over([DAEMON])
+        await leases.take_over([DAEMON])
 
     async def cancel(task_id: TaskId) -> None:
         await tasks.cancel(task_id, reason="no")
 
     async def cancel_and_daemon_dies(task_id: TaskId) -> None:
         await tasks.cancel(task_id, reason="no")
-        await runs.take_over([DAEMON])
+        await leases.take_over([DAEMON])
 
     async def message(task_id: TaskId) -> None:
         await sessions.send(SessionId(task_id), "hello", "person")  # its own session has its id
@@ -58,10 +61,10 @@ def happenings(tasks: TaskStore, runs: RunStore, sessions: SessionStore) -> Mapp
 
 
 async def test_nothing_moves_a_task_but_along_the_table(
-    tasks: TaskStore, runs: RunStore, sessions: SessionStore
+    tasks: TaskStore, runs: RunStore, sessions: SessionStore, leases: LeaseStore
 ) -> None:
     moves: set[tuple[TaskState, TaskState]] = set()
-    for happening in happenings(tasks, runs, sessions).values():
+    for happening in happenings(tasks, runs, sessions, leases).values():
         for state in S:
             task_id = await task_in(state, tasks, runs)
             assert (await tasks.get(task_id)).state is state

@@ -4,6 +4,7 @@ import pytest
 
 from agentd.domain.errors import RunLost
 from agentd.domain.task import TaskState
+from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.tasks import TaskStore
 from agentd.toolkit.definition import Effect, tool_of
@@ -36,9 +37,9 @@ def test_the_three_terminal_tools_are_transactional() -> None:
 
 
 async def test_a_run_that_has_lost_its_task_changes_nothing(
-    working: Working, runs: RunStore, tasks: TaskStore
+    working: Working, runs: RunStore, tasks: TaskStore, leases: LeaseStore
 ) -> None:
-    await runs.take_over([DAEMON])
+    await leases.take_over([DAEMON])
     with pytest.raises(RunLost):
         await complete_task(working.run, runs, "Too late.")
     assert (await tasks.get(working.task.id)).state is TaskState.PENDING
