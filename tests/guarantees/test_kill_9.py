@@ -51,6 +51,8 @@ async def test_after_20_kills_at_random_moments_every_acknowledged_task_ends(
             MODELS__ANTHROPIC__API_KEY="key-1",
             MODELS__ANTHROPIC__BASE_URL=api.url,
             DAEMON__CONCURRENCY="6",
+            AGENT__MAX_ATTEMPTS="1000",  # a kill is no fault of the tasks that run at that moment
+            AGENT__ATTEMPT_BASE_SECONDS="0",
         )
         async with open_store(load_config(home.path)) as store:
             acknowledged = await _kill_under_load(home, store, dice)

@@ -71,7 +71,7 @@ WHERE id = $id;
 -- Beginning to wait is no failed attempt.
 UPDATE tasks
 SET state = $state, output = $output, error = $error, retryable = $retryable,
-    attempt = CASE WHEN $state = 'waiting' THEN attempt - 1 ELSE attempt END, not_before = NULL,
+    attempt = CASE WHEN $state = 'waiting' THEN attempt - 1 ELSE attempt END,
     waiting_reason = $waiting_reason, wake_at = $wake_at, wake_on_task = $wake_on_task,
     cancel_requested_at = NULL, finished_at = $finished_at, updated_at = $now
 WHERE id = $id AND token = $token AND state = 'running';
