@@ -19,11 +19,14 @@ from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
+from agentd.daemon.gate import Gate
+from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.backoff import Attempts
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
+from agentd.domain.ids import DaemonId
 from agentd.domain.run import Run
 from agentd.domain.usage import Price
 from agentd.models.model import Model
@@ -31,11 +34,13 @@ from agentd.models.prices import price_of
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
+from agentd.schedules.scheduling import Scheduling
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
 from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
+from agentd.store.schedules import ScheduleStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
@@ -75,6 +80,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             RunStore: lambda context: RunStore(context.store, clock),
             EventStore: lambda context: EventStore(context.store, clock),
             SessionStore: lambda context: SessionStore(context.store, clock),
+            Scheduling: lambda context: Scheduling(context.store, clock, config.schedules),
         }
     )
 
@@ -205,6 +211,21 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         ),
         stopping=anyio.Event(),
         untouched=store.untouched,
+        make_scheduler=partial(_scheduler, config, store, clock),
+    )
+
+
+def _scheduler(
+    config: Config, store: Store, clock: Clock, daemon_id: DaemonId, stopping: anyio.Event
+) -> Scheduler:
+    return Scheduler(
+        daemon_id=daemon_id,
+        schedules=ScheduleStore(store, clock),
+        clock=clock,
+        stopping=stopping,
+        ask_gate=Gate(config.workspace_path, config.schedules.gate_seconds).ask,
+        late_s=config.schedules.late_seconds,
+        backlog_most=config.schedules.backlog_most,
     )
 
 

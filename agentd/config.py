@@ -172,6 +172,23 @@ class StoreConfig(_Section):
     )
 
 
+class SchedulesConfig(_Section):
+    timezone: str = Field(
+        "UTC", description="The time zone of schedules that name none: an IANA name."
+    )
+    most: int = Field(50, ge=1, description="Schedules that a home may have.")
+    min_interval_seconds: float = Field(
+        60, ge=1, description="The shortest interval between two occurrences."
+    )
+    late_seconds: float = Field(
+        60, ge=0, description="An occurrence that was not fired after this time counts as missed."
+    )
+    backlog_most: int = Field(
+        100, ge=1, description="Missed occurrences that the policy `all` makes up for."
+    )
+    gate_seconds: float = Field(60, gt=0, description="How long the gate of a schedule may take.")
+
+
 class WorkspaceConfig(_Section):
     path: str = Field(
         "workspace", description="The folder that tools may read and write; relative: in the home."
@@ -224,6 +241,7 @@ class Config(BaseSettings, Capability):
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
+    schedules: SchedulesConfig = Field(default_factory=lambda: SchedulesConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import click
@@ -18,9 +18,13 @@ from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
 from agentd.store.model_calls import ModelCallStore
 from agentd.store.runs import RunStore
+from agentd.store.schedules import ScheduleStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
+
+if TYPE_CHECKING:
+    from agentd.schedules.scheduling import Scheduling
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
@@ -66,6 +70,16 @@ class Opened:
     @property
     def daemons(self) -> DaemonStore:
         return DaemonStore(self.store, self.clock)
+
+    @property
+    def schedules(self) -> ScheduleStore:
+        return ScheduleStore(self.store, self.clock)
+
+    @property
+    def scheduling(self) -> "Scheduling":
+        from agentd.schedules.scheduling import Scheduling  # noqa: PLC0415 - enqueue needs none
+
+        return Scheduling(self.store, self.clock, self.config.schedules)
 
     @property
     def model_calls(self) -> ModelCallStore:

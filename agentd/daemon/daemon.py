@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from agentd import __version__
 from agentd.daemon.leases import Heartbeat, Watch
 from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
+from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.signals import watch_signals
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.wake import Wake
@@ -25,6 +26,9 @@ from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 
 _log = structlog.get_logger()
+
+
+MakeScheduler = Callable[[DaemonId, anyio.Event], Scheduler]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Daemon:
     settings: DaemonSettings
     stopping: anyio.Event
     untouched: Callable[[], bool]
+    make_scheduler: MakeScheduler
 
     async def run(self, until: Until = Until.STOPPED) -> int:
         """Work until `until` or a signal. The number of tasks that were claimed."""
@@ -57,7 +62,7 @@ class Daemon:
         with Presence(self.run_directory, daemon_id):
             async with Wake(self.run_directory, daemon_id) as wake:
                 await self._register(daemon_id)
-                supervisor = self._supervisor(daemon_id, wake, until)
+                supervisor = self._supervisor(daemon_id, until)
                 reaper = self._reaper(daemon_id)
                 heartbeat = Heartbeat(daemon_id, self.leases, supervisor, self.settings.heartbeat_s)
                 try:
@@ -66,6 +71,12 @@ class Daemon:
                         services.start_soon(watch_signals, self.stopping)
                         services.start_soon(reaper.run)
                         services.start_soon(heartbeat.run)
+                        ears = [supervisor.notice]
+                        if until is Until.STOPPED:
+                            scheduler = self.make_scheduler(daemon_id, self.stopping)
+                            services.start_soon(scheduler.run)
+                            ears.append(scheduler.notice)
+                        services.start_soon(_listen, wake, ears)
                         await supervisor.run()
                         services.cancel_scope.cancel()
                 finally:
@@ -73,12 +84,11 @@ class Daemon:
                         await self._unregister(daemon_id)
         return supervisor.worked
 
-    def _supervisor(self, daemon_id: DaemonId, wake: Wake, until: Until) -> Supervisor:
+    def _supervisor(self, daemon_id: DaemonId, until: Until) -> Supervisor:
         return Supervisor(
             daemon_id=daemon_id,
             runs=self.runs,
             worker=self.worker,
-            wake=wake,
             clock=self.clock,
             stopping=self.stopping,
             untouched=self.untouched,
@@ -124,3 +134,11 @@ class Daemon:
         except StoreError as error:
             _log.error("could not sign off", error=error.message)
         _log.info("daemon stopped", daemon=daemon_id)
+
+
+async def _listen(wake: Wake, ears: Sequence[Callable[[], None]]) -> None:
+    """Pass on that somebody wrote. Runs until cancelled."""
+    while True:
+        if await wake.wait(timeout_s=60.0):
+            for ear in ears:
+                ear()

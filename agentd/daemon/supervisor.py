@@ -9,7 +9,6 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from agentd.daemon.wake import Wake
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError, StoreUnusable
@@ -33,7 +32,6 @@ class Supervisor:
     daemon_id: DaemonId
     runs: RunStore
     worker: Worker
-    wake: Wake
     clock: Clock
     stopping: anyio.Event
     untouched: Callable[[], bool]
@@ -47,6 +45,10 @@ class Supervisor:
         self._attention = anyio.Event()
         self.worked = 0
 
+    def notice(self) -> None:
+        """Somebody wrote: the queue may have changed."""
+        self._attention.set()
+
     def active(self) -> Collection[Assignment]:
         """What is being worked now."""
         return self._active.values()
@@ -54,7 +56,6 @@ class Supervisor:
     async def run(self) -> None:
         """Until stopped or, as `until` says, done; then drain. Raises StoreUnusable."""
         async with anyio.create_task_group() as listeners:
-            listeners.start_soon(self._listen)
             listeners.start_soon(self._heed_stop)
             async with anyio.create_task_group() as workers:
                 await self._work_queue(workers)
@@ -140,11 +141,6 @@ class Supervisor:
         if next_due is None:
             return self.poll_s
         return min(self.poll_s, max(0.0, (next_due - self.clock.now()).total_seconds()))
-
-    async def _listen(self) -> None:
-        while True:
-            if await self.wake.wait(timeout_s=60.0):
-                self._attention.set()
 
     async def _heed_stop(self) -> None:
         await self.stopping.wait()

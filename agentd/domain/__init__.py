@@ -7,6 +7,7 @@ errors.py      the tree of errors
 event.py       one row of a session's journal
 ids.py         distinct id types, and how they are made
 run.py         one claim of a task, with its fencing token
+schedule.py    what runs by the clock, and what became of each occurrence
 session.py     a conversation
 task.py        the queue's unit, its states and their transitions
 usage.py       tokens and money of one model call

@@ -8,6 +8,7 @@ TaskId = NewType("TaskId", str)
 SessionId = NewType("SessionId", str)
 RunId = NewType("RunId", str)
 DaemonId = NewType("DaemonId", str)
+ScheduleId = NewType("ScheduleId", str)
 CallId = NewType("CallId", str)
 
 

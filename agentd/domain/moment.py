@@ -6,7 +6,20 @@ from datetime import UTC, datetime, timedelta
 _DURATION = re.compile(r"(?:in\s+)?((?:\d+(?:\.\d+)?\s*[smhdw]\s*)+)", re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000  # what the database can give back
+_LONGEST_S = 100 * 365.25 * 86400
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of "90s", "2h30m", "1d". Raises ValueError, whose text says what is expected."""
+    duration = _DURATION.fullmatch(text.strip())
+    if duration is None:
+        raise ValueError(f"{text!r} is no duration (90s, 2h30m, 1d)")
+    parts = _PART.findall(duration[1])
+    seconds = sum(float(count) * _SECONDS[unit.lower()] for count, unit in parts)
+    if seconds > _LONGEST_S:
+        raise ValueError(f"{text!r} is longer than a hundred years")
+    return seconds
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
@@ -14,13 +27,9 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
     Raises ValueError, whose text says what is expected.
     """
-    duration = _DURATION.fullmatch(text.strip())
     try:
-        if duration:
-            parts = _PART.findall(duration[1])
-            moment = now + timedelta(
-                seconds=sum(float(count) * _SECONDS[unit.lower()] for count, unit in parts)
-            )
+        if _DURATION.fullmatch(text.strip()):
+            moment = now + timedelta(seconds=parse_duration(text))
         else:
             moment = datetime.fromisoformat(text.strip())
             moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

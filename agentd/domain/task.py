@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from textwrap import shorten
 
-from agentd.domain.ids import SessionId, TaskId
+from agentd.domain.ids import ScheduleId, SessionId, TaskId
 
 
 class TaskState(StrEnum):
@@ -64,6 +64,7 @@ class NewTask:
     """What somebody asks for. `session_id` None opens a new session.
 
     `after`: ids of tasks that must end first; completed ones only, unless `after_any`.
+    `schedule_id`: the schedule that made it.
     `key`: enqueueing an unfinished key again returns the task that has it.
     """
 
@@ -76,6 +77,7 @@ class NewTask:
     not_before: datetime | None = None
     key: str | None = None
     model: str | None = None
+    schedule_id: ScheduleId | None = None
     limits: Limits = field(default_factory=Limits)
     enqueued_by: str = "cli"
 
@@ -99,6 +101,7 @@ class NewTask:
             not_before=self.not_before,
             key=self.key,
             model=self.model,
+            schedule_id=self.schedule_id,
             limits=self.limits,
             attempt=0,
             token=0,
@@ -138,6 +141,7 @@ class Task:
     not_before: datetime | None
     key: str | None
     model: str | None
+    schedule_id: ScheduleId | None
     limits: Limits
     attempt: int
     token: int

@@ -18,6 +18,7 @@ _SAME = [
     "not_before",
     "key",
     "model",
+    "schedule_id",
     "attempt",
     "token",
     "waiting_reason",

@@ -75,6 +75,7 @@ class TaskStore(Capability):
                 not_before=new.not_before,
                 key=new.key,
                 model=new.model,
+                schedule_id=new.schedule_id,
                 max_tool_iterations=new.limits.max_tool_iterations,
                 deadline_s=new.limits.deadline_s,
                 max_attempts=new.limits.max_attempts,

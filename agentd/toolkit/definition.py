@@ -45,12 +45,16 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """The same function under another name: own defaults, parameters hidden, own description."""
+    """The same function under another name: own defaults, parameters hidden, own description.
+
+    `fields`: parameters that are described to the model in another way, as annotated types.
+    """
 
     name: str
     defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
     hidden: Sequence[str] = ()
     description: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -223,14 +227,14 @@ def _check(made: Tool) -> None:
     if (made.effect is Effect.RECONCILABLE) != (made.reconcile is not None):
         raise _wrong(made.function, "`reconcile` and effect='reconcilable' belong together")
     for alias in made.aliases:
-        unknown = {*alias.hidden, *alias.defaults} - made.fields.keys()
+        unknown = {*alias.hidden, *alias.defaults, *alias.fields} - made.fields.keys()
         if unknown:
             raise _wrong(made.function, f"alias {alias.name!r} names unknown {sorted(unknown)}")
 
 
 def _alias(made: Tool, alias: Alias) -> Tool:
     fields = {
-        name: (hint, alias.defaults.get(name, default))
+        name: (alias.fields.get(name, hint), alias.defaults.get(name, default))
         for name, (hint, default) in made.fields.items()
         if name not in alias.hidden
     }

@@ -1,6 +1,7 @@
 """The supervisor and its workers: how many at a time, in which order, and what an error costs."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import anyio
 import pytest
 
 from agentd.agent.loop import Interrupted, Loop
+from agentd.app import _scheduler
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.supervisor import Supervisor, Until
-from agentd.daemon.wake import Wake
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import SystemClock
 from agentd.domain.errors import RunLost, StoreBusy
@@ -111,13 +112,12 @@ class _UntilLooked(Worker):
 
 
 def supervisor(
-    runs: RunStore, worker: Worker, wake: Wake, *, until: Until, untouched: Callable[[], bool]
+    runs: RunStore, worker: Worker, *, until: Until, untouched: Callable[[], bool]
 ) -> Supervisor:
     return Supervisor(
         daemon_id=DAEMON,
         runs=runs,
         worker=worker,
-        wake=wake,
         clock=SystemClock(),
         stopping=anyio.Event(),
         untouched=untouched,
@@ -135,9 +135,8 @@ async def test_a_task_that_ends_during_a_look_is_no_reason_to_stop(
     await tasks.enqueue(NewTask(prompt="second"))
     runs = _LateAnswer(store)
     worker = _UntilLooked(runs, lambda _: _FailingLoop(AssertionError()))
-    async with Wake(tmp_path, "test") as wake:
-        with anyio.fail_after(10):
-            await supervisor(runs, worker, wake, until=Until.DRAINED, untouched=lambda: False).run()
+    with anyio.fail_after(10):
+        await supervisor(runs, worker, until=Until.DRAINED, untouched=lambda: False).run()
     assert {task.state for task in await tasks.list()} == {TaskState.COMPLETED}
 
 
@@ -161,10 +160,9 @@ async def test_a_database_that_nobody_touches_is_left_alone(
 
     monkeypatch.setattr(runs, "glance", counted)
     worker = Worker(runs, lambda _: _FailingLoop(AssertionError()))
-    async with Wake(tmp_path, "test") as wake:
-        idle = supervisor(runs, worker, wake, until=Until.STOPPED, untouched=untouched)
-        with anyio.fail_after(10):
-            await idle.run()
+    idle = supervisor(runs, worker, until=Until.STOPPED, untouched=untouched)
+    with anyio.fail_after(10):
+        await idle.run()
     assert looks == 2  # at the start, and when somebody had written
 
 
@@ -237,6 +235,7 @@ async def test_a_daemon_that_signs_off_leaves_no_task_running(tmp_path: Path) ->
             settings=DaemonSettings(concurrency=1, poll_s=0.05, drain_s=1),
             stopping=stopping,
             untouched=at.store.untouched,
+            make_scheduler=partial(_scheduler, at.config, at.store, SystemClock()),
         )
         await daemon.run()
         assert (await at.tasks.get(task.id)).state is TaskState.PENDING

@@ -1,0 +1,1 @@
+"""Tools for what runs by the clock: one file, two names."""
