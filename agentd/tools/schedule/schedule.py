@@ -72,7 +72,7 @@ class Schedules:
     group="schedule",
     name="schedule",
     effect=Effect.TRANSACTIONAL,
-    slash=r"^/schedule(?:\s+(?P<rest>.*))?$",
+    slash=r'/schedule (?P<action>\w+)(?: "(?P<cron>[^"]+)" (?P<message>.+)| (?P<id>[\w-]+))?',
     aliases=[
         Alias(
             "cron",
