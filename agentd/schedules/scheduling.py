@@ -55,7 +55,7 @@ class Scheduling(Capability):
                     f"there are {self._bounds.most} schedules already (schedules.most)",
                     hint="Remove one that is no longer needed: agentd schedule list",
                 )
-            return await store.add(new, next_due)
+            return await store.add(new, next_due, now)
 
     async def list(self) -> Sequence[Schedule]:
         """The next to fire first, those that are switched off last."""

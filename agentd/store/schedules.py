@@ -33,7 +33,8 @@ class ScheduleStore(Capability):
         self._db = db
         self._clock = clock
 
-    async def add(self, new: NewSchedule, next_due: datetime) -> Schedule:
+    async def add(self, new: NewSchedule, next_due: datetime, now: datetime) -> Schedule:
+        """`now` becomes its `created_at`, from which intervals count."""
         async with self._db.transaction() as conn:
             schedule_id = ScheduleId(new_id())
             await conn.execute(
@@ -51,7 +52,7 @@ class ScheduleStore(Capability):
                 gate=new.gate,
                 next_due=next_due,
                 created_by=new.created_by,
-                now=self._clock.now(),
+                now=now,
             )
             conn.announce()
             return await _get(conn, schedule_id)
