@@ -26,8 +26,8 @@ from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.backoff import Attempts
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
-from agentd.domain.ids import DaemonId
-from agentd.domain.run import Run
+from agentd.domain.ids import DaemonId, new_id
+from agentd.domain.run import CallKey, Run
 from agentd.domain.usage import Price
 from agentd.models.model import Model
 from agentd.models.prices import price_of
@@ -73,6 +73,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Config: lambda _: config,
             Clock: lambda _: clock,
             Run: lambda context: context.run,
+            CallKey: _call_key,
             Workspace: lambda _: workspace,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
@@ -83,6 +84,13 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Scheduling: lambda context: Scheduling(context.store, clock, config.schedules),
         }
     )
+
+
+def _call_key(context: CallContext) -> CallKey:
+    """Ids of calls are the model's, and unique in a conversation at best."""
+    if context.run is None or context.call_id is None:
+        return CallKey(new_id())
+    return CallKey(f"{context.run.task_id}/{context.call_id}")
 
 
 def make_toolbox(config: Config, store: Store) -> Toolbox:

@@ -18,3 +18,13 @@ class Run(Capability):
     attempt: int
     token: int
     started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey(Capability):
+    """Of one tool call; the same when the call is run again after a crash.
+
+    What is idempotent hands `text` to the outside, so that a repetition is recognised there.
+    """
+
+    text: str

@@ -1,5 +1,6 @@
 """Every command and every example of README.md and docs/ works as it stands there."""
 
+import json
 import os
 import re
 import shlex
@@ -47,9 +48,10 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-async def run_all(home: Home, lines: list[str], folder: Path) -> None:
+async def run_all(home: Home, lines: list[str], folder: Path, known: str | None = None) -> None:
+    """`known`: what ID stands for; a task if nothing else is said."""
     os.chdir(folder)
-    known = await home.enqueue("An earlier task.")
+    known = known or await home.enqueue("An earlier task.")
     for line in lines:
         words = [known if word == "ID" else word for word in shlex.split(line)][1:]
         done = await home.run(*words)
@@ -73,6 +75,16 @@ async def test_the_commands_of_the_guide_to_tools(
     await run_all(home, commands("docs/tools.md"), tmp_path)
     listed = await home.run("task", "list", "--json", "--state", "completed")
     assert "release is in 1 lines" in listed.out
+
+
+async def test_the_commands_of_the_guide_to_schedules(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    added = json.loads((await home.run("schedule", "add", "@weekly", "x", "--json")).out)
+    await run_all(home, commands("docs/schedules.md"), tmp_path, added["id"])
+    left = json.loads((await home.run("schedule", "list", "--json")).out)
+    assert [each["expression"] for each in left] == ["every 90m", "@daily", "0 9 * * 1-5"]
 
 
 @pytest.mark.timeout(60)

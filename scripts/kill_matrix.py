@@ -1,0 +1,33 @@
+"""Prints the kill matrix of docs/reliability.md; exit 1 when a promise is broken."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+
+from tests.kill_matrix import BOUNDARIES, EFFECTS, Cell, keeps_its_promise, kill_at
+
+
+async def _print_matrix() -> bool:
+    """As a table; whether every promise was kept."""
+    kept = True
+    print(f"| killed with `kill -9` … | {' | '.join(EFFECTS)} |")
+    print("|---|" + "---|" * len(EFFECTS))
+    for boundary, words in BOUNDARIES.items():
+        with tempfile.TemporaryDirectory(prefix="agentd-kill-") as folder:
+            cells = await kill_at(boundary, Path(folder))
+        kept &= all(keeps_its_promise(effect, cell) for effect, cell in cells.items())
+        shown = [_in_words(effect, cells[effect]) for effect in EFFECTS]
+        print(f"| {words} | {' | '.join(shown)} |", flush=True)
+    return kept
+
+
+def _in_words(effect: str, cell: Cell) -> str:
+    told = ", told that it is unknown" if "outcome_unknown" in cell.told else ""
+    broken = "" if keeps_its_promise(effect, cell) else " **BROKEN**"
+    return f"{cell.effects} ×{told}{broken}"
+
+
+if __name__ == "__main__":
+    sys.exit(0 if anyio.run(_print_matrix) else 1)
