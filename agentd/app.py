@@ -204,9 +204,11 @@ def _patience(config: Config) -> Backoff:
 
 
 def _provider_settings(config: Config) -> ProviderSettings:
-    key = config.models.anthropic.api_key
+    anthropic, openai = config.models.anthropic, config.models.openai
     return ProviderSettings(
-        anthropic_key=key.get_secret_value() if key else None,
-        anthropic_base_url=config.models.anthropic.base_url,
+        anthropic_key=anthropic.api_key.get_secret_value() if anthropic.api_key else None,
+        anthropic_base_url=anthropic.base_url,
         stall_s=config.models.stall_seconds,
+        openai_key=openai.api_key.get_secret_value() if openai.api_key else None,
+        openai_base_url=openai.base_url,
     )
