@@ -28,16 +28,12 @@ def kind_of(status: int) -> ModelErrorKind:
 
 
 def unreachable(
-    error: Exception,
-    kind: ModelErrorKind,
-    *,
-    request_id: str | None = None,
-    hint: str | None = None,
+    error: Exception, kind: ModelErrorKind, *, request_id: str | None = None
 ) -> ModelError:
     """No response, or none that ended."""
     cause = f" ({error.__cause__})" if error.__cause__ else ""
     message = f"{type(error).__name__}: {error}{cause}"
-    return ModelError(kind, message, request_id=request_id, hint=hint)
+    return ModelError(kind, message, request_id=request_id)
 
 
 def broken_stream(message: str, request_id: str | None) -> ModelError:

@@ -69,11 +69,8 @@ class OpenAiModel:
             )
         except openai.APIStatusError as error:
             raise translate(error) from error
-        except openai.APITimeoutError as error:
-            raise unreachable(error, ModelErrorKind.TIMEOUT) from error
         except openai.APIConnectionError as error:
-            hint = f"Is there a server at {self._base_url}?"
-            raise unreachable(error, ModelErrorKind.CONNECTION, hint=hint) from error
+            raise self._unreached(error) from error
         except openai.OpenAIError as error:
             raise unreachable(error, ModelErrorKind.INVALID_REQUEST) from error
         async with stream:
@@ -120,6 +117,15 @@ class OpenAiModel:
         if draft.finish_reason in (None, "error"):
             raise broken_stream("the stream ended before the reply did", request_id)
         return reply
+
+    def _unreached(self, error: openai.APIConnectionError) -> ModelError:
+        # The SDK's transport takes every connection that fails for one that took too long.
+        nobody = not isinstance(error, openai.APITimeoutError)
+        if nobody or isinstance(error.__cause__, httpx2.ConnectTimeout):
+            hint = f"Is there a server at {self._base_url}?"
+            message = f"no connection: {error.__cause__ or error}"
+            return ModelError(ModelErrorKind.CONNECTION, message, hint=hint)
+        return unreachable(error, ModelErrorKind.TIMEOUT)
 
     async def _must_be_a_stream(self, response: httpx2.Response) -> None:
         """A wrong address is often answered with a page, or with an error that claims success."""
