@@ -13,6 +13,7 @@ import structlog
 
 from agentd.agent.asking import Asking
 from agentd.agent.dispatch import Dispatch
+from agentd.agent.failover import Candidate, Failover
 from agentd.agent.journal import Journal
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
@@ -25,6 +26,7 @@ from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.run import Run
 from agentd.domain.usage import Price
+from agentd.models.breaker import Breakers
 from agentd.models.model import Model
 from agentd.models.prices import price_of
 from agentd.models.retrying import Backoff
@@ -113,6 +115,7 @@ class LoopFactory:
         prices = {
             name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()
         }
+        self.breakers = _breakers(self.config, self.clock)
         self._price = partial(price_of, overrides=prices)
 
     def __call__(self, assignment: Assignment) -> Loop:
@@ -124,9 +127,8 @@ class LoopFactory:
             journal=journal,
             opening=Opening(journal, assignment.claim),
             asking=Asking(
-                model=self.model(task.model or config.agent.model),
+                failover=self._failover(task.model or config.agent.model),
                 journal=journal,
-                patience=_patience(config),
                 price=self._price,
                 stopping=assignment.stopping,
             ),
@@ -149,6 +151,12 @@ class LoopFactory:
             strings=assignment,
         )
 
+    def _failover(self, spec: str) -> Failover:
+        """The model of a task, and the one that is asked instead of it."""
+        specs = dict.fromkeys([spec, self.config.models.fallback or spec])
+        candidates = [Candidate(self.model(each), self.breakers.of(each)) for each in specs]
+        return Failover(candidates, _patience(self.config))
+
     def model(self, spec: str) -> Model:
         """Opened once for each name. Raises ConfigError."""
         if spec not in self.models:
@@ -167,8 +175,9 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     await toolbox.registry.start(toolbox.injector, context)
     factory = LoopFactory(config, store, clock, toolbox)
     try:
-        # Its SDK takes a second to load: not while the first task waits for it.
-        factory.model(config.agent.model)
+        # Their SDKs take a second to load: not while the first task waits for it.
+        for spec in filter(None, (config.agent.model, config.models.fallback)):
+            factory.model(spec)
         return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
@@ -191,6 +200,11 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         stopping=anyio.Event(),
         untouched=store.untouched,
     )
+
+
+def _breakers(config: Config, clock: Clock) -> Breakers:
+    models = config.models
+    return Breakers(clock, models.breaker_threshold, models.breaker_cooldown_seconds)
 
 
 def _patience(config: Config) -> Backoff:
