@@ -6,7 +6,6 @@ It loads the whole agent, so the command line imports it only where it runs one 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import anyio
 import structlog
@@ -25,10 +24,9 @@ from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.run import Run
-from agentd.domain.usage import Price
 from agentd.models.breaker import Breakers
 from agentd.models.model import Model
-from agentd.models.prices import price_of
+from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
@@ -112,11 +110,8 @@ class LoopFactory:
     def __post_init__(self) -> None:
         self._tools = self.toolbox.registry.to_model_tools("worker")
         self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
-        prices = {
-            name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()
-        }
         self.breakers = _breakers(self.config, self.clock)
-        self._price = partial(price_of, overrides=prices)
+        self._price = PriceList(self.config.models.own_prices())
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task

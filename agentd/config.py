@@ -27,6 +27,7 @@ from agentd.config_errors import explain_problems, unknown_variables
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
 from agentd.domain.jsons import is_object
+from agentd.domain.usage import Price
 
 FILE_NAME = "agentd.toml"
 _PROVIDERS = ("anthropic", "openai", "scripted")
@@ -160,6 +161,10 @@ class ModelsConfig(_Section):
         default_factory=lambda: OpenAiConfig.model_validate({}),
         description="OpenAI, and every server that speaks as it does.",
     )
+
+    def own_prices(self) -> dict[str, Price]:
+        """`prices`, as they are counted with."""
+        return {name: Price(**each.model_dump()) for name, each in self.prices.items()}
 
 
 class StoreConfig(_Section):
