@@ -199,7 +199,12 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
 
 def _breakers(config: Config, clock: Clock) -> Breakers:
     models = config.models
-    return Breakers(clock, models.breaker_threshold, models.breaker_cooldown_seconds)
+    return Breakers(
+        clock,
+        models.breaker_threshold,
+        models.breaker_cooldown_seconds,
+        models.retry_after_cap_seconds,
+    )
 
 
 def _patience(config: Config) -> Backoff:

@@ -9,7 +9,7 @@ from agentd.domain.jsons import is_array, is_object
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _CALL_ID_MOST = 40
-_FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _KNOWN = frozenset(
     {
         "model",

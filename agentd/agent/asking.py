@@ -46,6 +46,7 @@ class Asking:
             try:
                 with chosen.breaker.call():
                     tries.made += 1
+                    await self._note_change(chosen)
                     reply = await model.reply(request)
             except BreakerOpen:
                 continue  # another worker was faster, and finds out how it stands
@@ -64,14 +65,12 @@ class Asking:
 
     async def _choose(self, tries: Tries) -> Candidate | None:
         """The model to ask, as soon as one may be asked; None when the daemon stops."""
-        is_noted = False
         while not self.stopping.is_set():
             choice = tries.choose()
             if isinstance(choice, Candidate):
-                await self._note_change(choice)
                 return choice
-            if not is_noted:
-                is_noted = True
+            if not tries.is_resting:
+                tries.is_resting = True
                 _log.info("waiting for the provider", wait_s=round(choice, 3))
                 await self.journal.note("model_resting", wait_s=round(choice, 3))
             await self._pause(min(choice, _LOOK_AGAIN_S))

@@ -49,11 +49,12 @@ class Failover:
 
 @dataclass(slots=True)
 class Tries:
-    """The attempts for one reply. Each model has all of its own."""
+    """The attempts for one reply. Each model has all of its own. `is_resting`: that was said."""
 
     candidates: Sequence[Candidate]
     patience: Patience
     made: int = 0
+    is_resting: bool = False
     _failed: Counter[str] = field(default_factory=Counter[str])
     _given_up: set[str] = field(default_factory=set[str])
 

@@ -43,12 +43,16 @@ class BreakerReport:
 
 @dataclass(slots=True)
 class Breaker:
-    """Of one provider, for all workers of a daemon."""
+    """Of one provider, for all workers of a daemon.
+
+    rest_cap_s: what a provider that asks for a longer rest than the cooldown gets at the most.
+    """
 
     provider: str
     clock: Clock
     threshold: int = 5
     cooldown_s: float = 60.0
+    rest_cap_s: float = 300.0
     _failures: int = 0
     _open_until: float | None = None
     _probing: bool = False
@@ -114,7 +118,7 @@ class Breaker:
             self._open(error)
 
     def _open(self, error: ModelError) -> None:
-        rest_s = max(self.cooldown_s, error.retry_after_s or 0.0)
+        rest_s = max(self.cooldown_s, min(error.retry_after_s or 0.0, self.rest_cap_s))
         self._open_until = self.clock.monotonic() + rest_s
         self._last_error = error.message
         _log.warning(
@@ -133,6 +137,7 @@ class Breakers:
     clock: Clock
     threshold: int = 5
     cooldown_s: float = 60.0
+    rest_cap_s: float = 300.0
     _made: dict[str, Breaker] = field(default_factory=dict[str, Breaker])
 
     def of(self, model: str) -> Breaker:
@@ -140,7 +145,9 @@ class Breakers:
         provider = model.partition(":")[0]
         key = model if provider == "scripted" else provider
         if key not in self._made:
-            self._made[key] = Breaker(key, self.clock, self.threshold, self.cooldown_s)
+            self._made[key] = Breaker(
+                key, self.clock, self.threshold, self.cooldown_s, self.rest_cap_s
+            )
         return self._made[key]
 
     def states(self) -> list[BreakerReport]:

@@ -12,12 +12,13 @@ import httpx2
 import openai
 
 from agentd.domain.errors import ModelError, ModelErrorKind
+from agentd.domain.jsons import is_object
 from agentd.models.arguments import must_be_sendable
 from agentd.models.failures import broken_stream, unreachable
 from agentd.models.keys import problem_of_key
 from agentd.models.model import ModelReply, ModelRequest
 from agentd.models.openai_errors import in_stream, translate
-from agentd.models.openai_messages import chat_messages, function_tool
+from agentd.models.openai_messages import chat_messages, function_tool, wire_name
 from agentd.models.openai_stream import Draft
 
 _CONNECT_S = 10.0
@@ -37,7 +38,7 @@ class OpenAiModel:
         key = (api_key or "").strip() or (_NO_KEY if base_url else "")
         self._client = None
         self._base_url = base_url or _PUBLIC
-        self._is_own = urlsplit(self._base_url).netloc.endswith(_OWN_HOSTS)
+        self._is_own = (urlsplit(self._base_url).hostname or "").endswith(_OWN_HOSTS)
         self._problem = problem_of_key(key, "OpenAI")
         if self._problem is None:
             self._client = openai.AsyncOpenAI(
@@ -98,16 +99,19 @@ class OpenAiModel:
         self, stream: openai.AsyncStream[object], request: ModelRequest, sent_bytes: int
     ) -> ModelReply:
         request_id = stream.response.headers.get("x-request-id")
-        await self._must_be_a_stream(stream.response)
         draft = Draft()
         try:
-            async for chunk in stream:
-                draft.take(chunk)  # type: ignore[arg-type]  # checked by taking it
+            whole = await _whole(stream.response)
+            if whole is not None:
+                draft.take(whole)
+            else:
+                async for chunk in stream:
+                    draft.take(chunk)  # type: ignore[arg-type]  # checked by taking it
             reply = self._reply(draft, request, sent_bytes, request_id)
             must_be_sendable([reply.content, reply.invalid_inputs])
         except openai.APITimeoutError as error:
             raise unreachable(error, ModelErrorKind.TIMEOUT, request_id=request_id) from error
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
             raise unreachable(error, ModelErrorKind.BROKEN_STREAM, request_id=request_id) from error
         except openai.APIError as error:
             raise in_stream(error, request_id) from error
@@ -127,23 +131,11 @@ class OpenAiModel:
             return ModelError(ModelErrorKind.CONNECTION, message, hint=hint)
         return unreachable(error, ModelErrorKind.TIMEOUT)
 
-    async def _must_be_a_stream(self, response: httpx2.Response) -> None:
-        """A wrong address is often answered with a page, or with an error that claims success."""
-        kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        if kind not in ("text/html", "application/json"):
-            return
-        said = (await response.aread())[:200].decode(errors="replace")
-        raise ModelError(
-            ModelErrorKind.INVALID_REQUEST,
-            f"{response.url} answered with {kind} where a stream was asked for: {said}",
-            status=response.status_code,
-            hint="Look at models.openai.base_url: most servers want it to end with /v1.",
-        )
-
     def _reply(
         self, draft: Draft, request: ModelRequest, sent_bytes: int, request_id: str | None
     ) -> ModelReply:
-        content, invalid = draft.blocks(_ids_in(request))
+        names = {wire_name(tool["name"]): tool["name"] for tool in request.tools}
+        content, invalid = draft.blocks(_ids_in(request), names)
         counted = draft.counted()
         return ModelReply(
             content=content,
@@ -154,6 +146,26 @@ class OpenAiModel:
             invalid_inputs=invalid,
             is_estimated=counted is None,
         )
+
+
+async def _whole(response: httpx2.Response) -> dict[str, Any] | None:
+    """The reply of a server that does not stream; None: it comes in pieces.
+
+    A wrong address is often answered with a page, or with an error that claims success.
+    """
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    if kind not in ("text/html", "application/json"):
+        return None
+    text = (await response.aread()).decode(errors="replace")
+    body: object = json.loads(text) if kind == "application/json" else None
+    if is_object(body) and body.get("choices"):
+        return body
+    raise ModelError(
+        ModelErrorKind.INVALID_REQUEST,
+        f"{response.url} answered with {kind} where a reply was expected: {text[:200]}",
+        status=response.status_code,
+        hint="Look at models.openai.base_url: most servers want it to end with /v1.",
+    )
 
 
 def _ids_in(request: ModelRequest) -> set[str]:

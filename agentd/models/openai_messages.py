@@ -11,8 +11,9 @@ from typing import Any
 Block = Mapping[str, Any]
 Message = dict[str, Any]
 
-# OpenAI refuses an id that is longer; other providers make them as long as they like.
+# OpenAI refuses longer ones; other providers make their ids as long as they like.
 _CALL_ID_MOST = 40
+_NAME_MOST = 64
 _GO_ON: Message = {"role": "user", "content": "Go on."}
 
 
@@ -21,7 +22,7 @@ def function_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "function",
         "function": {
-            "name": tool["name"],
+            "name": wire_name(tool["name"]),
             "description": tool["description"],
             "parameters": tool["input_schema"],
         },
@@ -51,7 +52,16 @@ def wire_id(call_id: str) -> str:
     """The id of a call, short enough; the same for the call and its result."""
     if len(call_id) <= _CALL_ID_MOST:
         return call_id
-    return "call_" + hashlib.sha256(call_id.encode()).hexdigest()[:32]
+    return "call_" + _digest(call_id, 32)
+
+
+def wire_name(name: str) -> str:
+    """The name of a tool, short enough."""
+    return name if len(name) <= _NAME_MOST else f"{name[: _NAME_MOST - 9]}_{_digest(name, 8)}"
+
+
+def _digest(text: str, chars: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:chars]
 
 
 def _assistant(blocks: Sequence[Block]) -> Message | None:
@@ -72,7 +82,7 @@ def _call(block: Block) -> dict[str, Any]:
     call: dict[str, Any] = {
         "id": wire_id(block["id"]),
         "type": "function",
-        "function": {"name": block["name"], "arguments": arguments},
+        "function": {"name": wire_name(block["name"]), "arguments": arguments},
     }
     if "extra_content" in block:  # a signature that some servers want back with the call
         call["extra_content"] = block["extra_content"]

@@ -95,10 +95,13 @@ class Draft:
             self.calls.append(call)
         call.take(delta)
 
-    def blocks(self, taken: Collection[str]) -> tuple[list[Block], dict[str, str]]:
+    def blocks(
+        self, taken: Collection[str], names: Mapping[str, str]
+    ) -> tuple[list[Block], dict[str, str]]:
         """The reply in the shapes of the Messages API, and the arguments that are no object.
 
         taken: the ids of the conversation's earlier calls; an id must not come twice.
+        names: those of the tools that were shortened, by what they were shortened to.
         """
         blocks: list[Block] = [
             {"type": "thinking", "thinking": "".join(pieces), "field": name}
@@ -109,6 +112,7 @@ class Draft:
         invalid: dict[str, str] = {}
         used = set(taken)
         for call in self.calls:
+            call.name = names.get(call.name, call.name)
             block, raw = _block_of(call, used)
             used.add(block["id"])
             blocks.append(block)

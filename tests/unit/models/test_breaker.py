@@ -117,11 +117,14 @@ def test_a_call_from_before_that_is_answered_closes_it_and_one_that_fails_change
     assert breaker.wait_s() == 50
 
 
-def test_a_provider_that_asks_for_a_longer_rest_gets_it(breaker: Breaker) -> None:
+@pytest.mark.parametrize(("asked_s", "rest_s"), [(1, 60), (120, 120), (86400, 300)])
+def test_a_provider_that_asks_for_a_longer_rest_gets_it_within_reason(
+    asked_s: float, rest_s: float, breaker: Breaker
+) -> None:
     fail(breaker)
     fail(breaker)
-    fail(breaker, Kind.RATE_LIMIT, retry_after_s=120)
-    assert breaker.wait_s() == 120
+    fail(breaker, Kind.RATE_LIMIT, retry_after_s=asked_s)
+    assert breaker.wait_s() == rest_s
 
 
 def test_each_provider_has_one_for_all_its_models_and_each_script_its_own(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -204,6 +205,35 @@ async def test_arguments_in_pieces_that_are_json_by_themselves_stay_one_call() -
     async with talk(Pieces([*chunks, END])) as t:
         reply = await t.ask()
     assert [block["input"] for block in reply.content] == [{}]
+
+
+async def test_a_server_that_does_not_stream_is_understood() -> None:
+    calls = [
+        {"id": name, "function": {"name": name, "arguments": "{}"}, "type": "function"}
+        for name in ("ls", "cat")
+    ]
+    choice = {"message": {"content": "So.", "tool_calls": calls}, "finish_reason": "tool_calls"}
+    body = {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}
+    async with talk(Pieces([json.dumps(body)], content_type="application/json")) as t:
+        reply = await t.ask()
+    assert [block.get("name", "text") for block in reply.content] == ["text", "ls", "cat"]
+    assert (reply.stop_reason, reply.usage) == ("tool_use", Usage(1, 2))
+
+
+async def test_a_name_that_openai_would_refuse_is_shortened_on_the_way() -> None:
+    long = "x" * 100
+    request = asking()
+    request = replace(request, tools=[{**request.tools[0], "name": each} for each in (long, "ls")])
+
+    def behave(body: Any) -> Turn:
+        return Turn(calls=[Call(tool["function"]["name"]) for tool in body["tools"]])
+
+    async with ChatApi(behave) as api:
+        model = OpenAiModel(MODEL, api_key="key-1", base_url=api.base_url, stall_s=5)
+        reply = await model.reply(request)
+        await model.aclose()
+    assert not api.violations
+    assert [block["name"] for block in reply.content] == [long, "ls"]
 
 
 async def test_only_the_first_of_several_choices_counts() -> None:
