@@ -37,12 +37,11 @@ def chat_messages(system: str, messages: Sequence[Mapping[str, Any]]) -> list[Me
     chat: list[Message] = [{"role": "system", "content": system}] if system.strip() else []
     for message in messages:
         if message["role"] == "assistant":
-            said = _assistant(message["content"])
-            if said is not None:
-                chat.append(said)
+            chat.append(_assistant(message["content"]))
         else:
             chat += _results(message["content"])
-            _say(chat, _text_of(message["content"]))
+            if text := _text_of(message["content"]):
+                chat.append({"role": "user", "content": text})
     if chat and chat[-1]["role"] == "assistant":
         chat.append(_GO_ON)
     return chat
@@ -64,11 +63,11 @@ def _digest(text: str, chars: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:chars]
 
 
-def _assistant(blocks: Sequence[Block]) -> Message | None:
+def _assistant(blocks: Sequence[Block]) -> Message:
     calls = [_call(block) for block in blocks if block["type"] == "tool_use"]
     text = _text_of(blocks)
     if not calls:
-        return {"role": "assistant", "content": text} if text else None
+        return {"role": "assistant", "content": text}
     said: Message = {"role": "assistant", "content": text or None, "tool_calls": calls}
     for block in blocks:
         # Servers that show their reasoning want it back with the calls it led to, and only there.
@@ -102,15 +101,6 @@ def _result(block: Block) -> str:
     content = block["content"]
     text = content if isinstance(content, str) else _text_of(content) or "(no text)"
     return f"ERROR: {text}" if block.get("is_error") else text
-
-
-def _say(chat: list[Message], text: str) -> None:
-    if not text:
-        return
-    if chat and chat[-1]["role"] == "user":
-        chat[-1] = {"role": "user", "content": f"{chat[-1]['content']}\n\n{text}"}
-    else:
-        chat.append({"role": "user", "content": text})
 
 
 def _text_of(blocks: Sequence[Block]) -> str:

@@ -6,10 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from agentd.domain.task import TaskState
+from agentd.agent.asking import Asking
+from agentd.agent.failover import Candidate, Failover
+from agentd.agent.journal import Journal
+from agentd.domain.errors import ModelError, ModelErrorKind
+from agentd.domain.task import NewTask, TaskState
+from agentd.models.breaker import Breaker
+from agentd.models.model import Model, ModelRequest
+from agentd.models.retrying import Backoff
+from agentd.models.scripted import ScriptedModel
+from agentd.store.runs import RunStore
+from agentd.store.store import Store
+from agentd.store.tasks import TaskStore
 from tests.chat_api import ChatApi, chat_script
+from tests.clock import HandClock
+from tests.conftest import DAEMON
 from tests.desk import Desk, always, desk
 from tests.messages_turns import DONE, Answer, Behaviour, Body, Call, Failure, Turn, call
 
@@ -67,7 +81,7 @@ async def test_when_the_tries_are_used_up_the_second_model_is_asked(tmp_path: Pa
 
 
 async def test_when_the_breaker_opens_the_second_model_is_asked_at_once(tmp_path: Path) -> None:
-    settings = {"models__breaker_threshold": 2, "models__retry_base_seconds": 0.001}
+    settings = {"models__breaker_threshold": 1, "models__retry_base_seconds": 3600}
     async with two(tmp_path, always(DOWN), DONE, **settings) as both:
         at = both.at
         first = await at.work("One.")
@@ -75,7 +89,7 @@ async def test_when_the_breaker_opens_the_second_model_is_asked_at_once(tmp_path
         calls = await models_of(at)
     assert (first.state, second.state) == (TaskState.COMPLETED, TaskState.COMPLETED)
     # Another daemon worked the second task: a breaker is a daemon's own.
-    assert calls == [(CLAUDE, "overloaded"), (CLAUDE, "overloaded"), (OTHER, "ok")] * 2
+    assert calls == [(CLAUDE, "overloaded"), (OTHER, "ok")] * 2
 
 
 async def test_all_workers_of_a_daemon_share_what_one_has_found_out(tmp_path: Path) -> None:
@@ -129,6 +143,14 @@ async def test_a_session_may_change_its_model_and_change_back(tmp_path: Path) ->
     assert "Its own." not in str(replies)
 
 
+async def test_a_provider_gets_its_own_thinking_back(tmp_path: Path) -> None:
+    turn = Turn(calls=[Call("ls", {"path": "."})], thinking="Its own.")
+    async with two(tmp_path, always(DOWN), turn, DONE) as both:
+        task = await both.at.work(model=OTHER)
+        assert both.chat.requests[1]["messages"][2]["reasoning_content"] == "Its own."
+    assert task.state is TaskState.COMPLETED
+
+
 @pytest.mark.parametrize("status", [400, 401, 402, 404])
 async def test_a_request_that_is_refused_is_not_sent_to_another(
     status: int, tmp_path: Path
@@ -139,6 +161,32 @@ async def test_a_request_that_is_refused_is_not_sent_to_another(
         task = await at.work()
         assert await models_of(at) == [(CLAUDE, (await at.notes(task))[0]["kind"])]
     assert task.state is TaskState.FAILED
+
+
+async def test_a_breaker_that_opens_at_the_last_moment_is_no_failure(
+    store: Store, clock: HandClock, tasks: TaskStore, runs: RunStore, tmp_path: Path
+) -> None:
+    """Between the choice and the call another worker has found out more."""
+    await tasks.enqueue(NewTask(prompt="x", enqueued_by="test"))
+    (claim,) = (await runs.glance(DAEMON, limit=1)).claims
+    (tmp_path / "one.toml").write_text('[[turn]]\ntext = "x"\n')
+    script = str(tmp_path / "one.toml")
+    first, second = (
+        Candidate(model, Breaker(model.name, clock))
+        for model in (ScriptedModel("demo"), ScriptedModel(script))
+    )
+
+    def request_for(model: Model) -> ModelRequest:
+        first.breaker.trip(ModelError(ModelErrorKind.SERVER, "made up"))
+        said = {"role": "user", "content": [{"type": "text", "text": "x"}]}
+        return ModelRequest(model.name, "", [], [said], 1, 0)
+
+    journal = Journal(claim.run, store, clock)
+    failover = Failover([first, second], Backoff())
+    asked = await Asking(failover, journal, lambda _: None, anyio.Event()).ask(request_for)
+    assert asked is not None
+    assert (asked.reply.model, asked.call.attempt) == (f"scripted:{script}", 1)
+    assert [event.body["note"] for event in journal.events] == ["model_changed"]
 
 
 async def test_when_both_are_down_the_task_fails_with_the_last_words(tmp_path: Path) -> None:
