@@ -28,6 +28,18 @@ from tests.desk import Desk, always, desk
 from tests.messages_turns import DONE, Answer, Behaviour, Body, Call, Failure, Turn, call
 
 DOWN = Failure(529, "overloaded_error", "Overloaded")
+ONCE = {
+    "rate limit": Failure(429, "rate_limit_exceeded"),
+    "server error": Failure(500, "server_error"),
+    "overloaded": Failure(503, "server_overloaded"),
+    "no byte": Failure(fault="drop"),
+    "stall": Failure(fault="stall"),
+    "silence": Failure(fault="silent"),
+    "cut in mid-stream": Failure(fault="cut"),
+    "reset in mid-stream": Failure(fault="reset"),
+    "error in mid-stream": Failure(fault="error", type="502"),
+    "garbage": Failure(fault="garbage", message="{not json"),
+}
 MODEL = "claude-haiku-4-5"
 CLAUDE, OTHER = f"anthropic:{MODEL}", "openai:test-model"
 
@@ -149,6 +161,21 @@ async def test_a_provider_gets_its_own_thinking_back(tmp_path: Path) -> None:
         task = await both.at.work(model=OTHER)
         assert both.chat.requests[1]["messages"][2]["reasoning_content"] == "Its own."
     assert task.state is TaskState.COMPLETED
+
+
+@pytest.mark.parametrize("failure", ONCE.values(), ids=ONCE.keys())
+async def test_every_provider_is_tried_again_and_nothing_half_said_remains(
+    failure: Failure, tmp_path: Path
+) -> None:
+    stall_s = 0.4 if failure.fault in ("stall", "silent") else 5
+    turn = Turn("Words to break off.", DONE.calls, failures=[failure])
+    async with two(tmp_path, always(DOWN), turn, models__stall_seconds=stall_s) as both:
+        task = await both.at.work(model=OTHER)
+        (note,) = await both.at.notes(task)
+        rows = await both.at.rows("SELECT outcome, attempt FROM model_calls ORDER BY attempt")
+        results = await both.at.results(task)
+    assert (task.state, len(results)) == (TaskState.COMPLETED, 1)
+    assert [(row["outcome"], row["attempt"]) for row in rows] == [(note["kind"], 1), ("ok", 2)]
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 404])
