@@ -40,7 +40,9 @@ _PATHS = frozenset({"/v1/messages", "/v1/messages/count_tokens"})
 
 @dataclass
 class MessagesApi(Loopback):
-    """Plays the Messages API."""
+    """Plays the Messages API. `model`: that replies name; None: the one that was asked for."""
+
+    model: str | None = None
 
     def examine(self, request: Request) -> tuple[Failure | None, Body]:
         if request.method != "POST" or request.path not in _PATHS:
@@ -67,13 +69,15 @@ class MessagesApi(Loopback):
 
     def play(self, answer: Any, body: Body) -> bytes:
         if not body.get("stream"):
-            return json_response(200, message_of(answer, body["model"]))
-        events = b"".join(map(_chunk, events_of(answer, body["model"])))
+            return json_response(200, message_of(answer, self.model or body["model"]))
+        events = b"".join(map(_chunk, events_of(answer, self.model or body["model"])))
         return head(200, STREAM) + events + LAST_CHUNK
 
     def half(self, failure: Failure, body: Body) -> bytes:
         half = Turn(text="This reply does not end well.", pieces=6)
-        sent = b"".join(map(_chunk, events_of(half, body["model"])[: failure.after_events]))
+        sent = b"".join(
+            map(_chunk, events_of(half, self.model or body["model"])[: failure.after_events])
+        )
         if failure.fault == "error":
             sent += _chunk({"type": "error", **_error_body(failure)})
         if failure.fault == "garbage":
