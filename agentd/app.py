@@ -13,6 +13,7 @@ import structlog
 
 from agentd.agent.asking import Asking
 from agentd.agent.dispatch import Dispatch
+from agentd.agent.failover import Candidate, Failover
 from agentd.agent.journal import Journal
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
@@ -28,9 +29,9 @@ from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.ids import DaemonId, new_id
 from agentd.domain.run import CallKey, Run
-from agentd.domain.usage import Price
+from agentd.models.breaker import Breakers
 from agentd.models.model import Model
-from agentd.models.prices import price_of
+from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
@@ -126,10 +127,8 @@ class LoopFactory:
     def __post_init__(self) -> None:
         self._tools = self.toolbox.registry.to_model_tools("worker")
         self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
-        prices = {
-            name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()
-        }
-        self._price = partial(price_of, overrides=prices)
+        self.breakers = _breakers(self.config, self.clock)
+        self._price = PriceList(self.config.models.own_prices())
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -140,9 +139,8 @@ class LoopFactory:
             journal=journal,
             opening=Opening(journal, assignment.claim),
             asking=Asking(
-                model=self.model(task.model or config.agent.model),
+                failover=self._failover(task.model or config.agent.model),
                 journal=journal,
-                patience=_patience(config),
                 price=self._price,
                 stopping=assignment.stopping,
             ),
@@ -165,6 +163,12 @@ class LoopFactory:
             strings=assignment,
         )
 
+    def _failover(self, spec: str) -> Failover:
+        """The model of a task, and the one that is asked instead of it."""
+        specs = dict.fromkeys([spec, self.config.models.fallback or spec])
+        candidates = [Candidate(self.model(each), self.breakers.of(each)) for each in specs]
+        return Failover(candidates, _patience(self.config))
+
     def model(self, spec: str) -> Model:
         """Opened once for each name. Raises ConfigError."""
         if spec not in self.models:
@@ -183,8 +187,9 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     await toolbox.registry.start(toolbox.injector, context)
     factory = LoopFactory(config, store, clock, toolbox)
     try:
-        # Its SDK takes a second to load: not while the first task waits for it.
-        factory.model(config.agent.model)
+        # Their SDKs take a second to load: not while the first task waits for it.
+        for spec in filter(None, (config.agent.model, config.models.fallback)):
+            factory.model(spec)
         return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
@@ -237,6 +242,16 @@ def _scheduler(
     )
 
 
+def _breakers(config: Config, clock: Clock) -> Breakers:
+    models = config.models
+    return Breakers(
+        clock,
+        models.breaker_threshold,
+        models.breaker_cooldown_seconds,
+        models.retry_after_cap_seconds,
+    )
+
+
 def _patience(config: Config) -> Backoff:
     models = config.models
     return Backoff(
@@ -248,9 +263,11 @@ def _patience(config: Config) -> Backoff:
 
 
 def _provider_settings(config: Config) -> ProviderSettings:
-    key = config.models.anthropic.api_key
+    anthropic, openai = config.models.anthropic, config.models.openai
     return ProviderSettings(
-        anthropic_key=key.get_secret_value() if key else None,
-        anthropic_base_url=config.models.anthropic.base_url,
+        anthropic_key=anthropic.api_key.get_secret_value() if anthropic.api_key else None,
+        anthropic_base_url=anthropic.base_url,
         stall_s=config.models.stall_seconds,
+        openai_key=openai.api_key.get_secret_value() if openai.api_key else None,
+        openai_base_url=openai.base_url,
     )

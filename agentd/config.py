@@ -35,13 +35,17 @@ from agentd.config_errors import explain_problems, unknown_variables
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
 from agentd.domain.jsons import is_object
+from agentd.domain.usage import Price
 
 FILE_NAME = "agentd.toml"
-_PROVIDERS = ("anthropic", "scripted")
+_PROVIDERS = ("anthropic", "openai", "scripted")
+_SECRETS = frozenset({"models.anthropic.api_key", "models.openai.api_key"})
 # Variables of the providers' own tools that people have set already.
 _BORROWED = {
     "ANTHROPIC_API_KEY": ("models", "anthropic", "api_key"),
     "ANTHROPIC_BASE_URL": ("models", "anthropic", "base_url"),
+    "OPENAI_API_KEY": ("models", "openai", "api_key"),
+    "OPENAI_BASE_URL": ("models", "openai", "base_url"),
 }
 
 
@@ -94,7 +98,8 @@ class DaemonConfig(_Section):
 class AgentConfig(_Section):
     model: ModelSpec = Field(
         "anthropic:claude-sonnet-5-5",
-        description="The model of tasks that name none: anthropic:MODEL or scripted:FILE.",
+        description="The model of tasks that name none: anthropic:MODEL, openai:MODEL or "
+        "scripted:FILE.",
     )
     max_tool_iterations: int = Field(
         20, ge=0, description="Replies of the model before a task fails; 0 = unlimited."
@@ -130,6 +135,19 @@ class AnthropicConfig(_Section):
     )
 
 
+class OpenAiConfig(_Section):
+    api_key: SecretStr | None = Field(
+        None,
+        description="The key; better kept in the variable OPENAI_API_KEY. A server of your own may "
+        "need none.",
+    )
+    base_url: str | None = Field(
+        None,
+        description="Another server that speaks Chat Completions, e.g. http://localhost:1234/v1; "
+        "also OPENAI_BASE_URL.",
+    )
+
+
 class PriceConfig(_Section):
     """US dollars for a million tokens."""
 
@@ -153,6 +171,17 @@ class ModelsConfig(_Section):
     stall_seconds: float = Field(
         120, gt=0, description="Silence in a reply that counts as a broken connection."
     )
+    fallback: ModelSpec | None = Field(
+        None,
+        description="The model that is asked while the first one's provider has an outage; better "
+        "one of another provider.",
+    )
+    breaker_threshold: int = Field(
+        5, ge=1, description="Failures in a row after which a provider is left alone."
+    )
+    breaker_cooldown_seconds: float = Field(
+        60, gt=0, description="How long it is left alone before one call tries it again."
+    )
     prices: dict[str, PriceConfig] = Field(
         default_factory=dict,
         description="List prices that the built-in table lacks or has wrong, by model: input, "
@@ -161,6 +190,14 @@ class ModelsConfig(_Section):
     anthropic: AnthropicConfig = Field(
         default_factory=lambda: AnthropicConfig.model_validate({}), description="Claude."
     )
+    openai: OpenAiConfig = Field(
+        default_factory=lambda: OpenAiConfig.model_validate({}),
+        description="OpenAI, and every server that speaks as it does.",
+    )
+
+    def own_prices(self) -> dict[str, Price]:
+        """`prices`, as they are counted with."""
+        return {name: Price(**each.model_dump()) for name, each in self.prices.items()}
 
 
 class StoreConfig(_Section):
@@ -370,7 +407,7 @@ def _outer_sources() -> dict[str, str]:
 
 
 def _refuse_readable_secrets(path: Path, in_file: Mapping[str, Any]) -> None:
-    if "models.anthropic.api_key" not in flatten(in_file):
+    if _SECRETS.isdisjoint(flatten(in_file)):
         return
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ConfigError(

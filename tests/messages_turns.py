@@ -192,24 +192,24 @@ def _deltas(block: dict[str, Any], pieces: int) -> tuple[dict[str, Any], list[di
     if kind == "text":
         citations: list[Any] = block.get("citations") or []
         cited = [{"type": "citations_delta", "citation": each} for each in citations]
-        text = [{"type": "text_delta", "text": p} for p in _cut(block["text"], pieces)]
+        text = [{"type": "text_delta", "text": p} for p in cut(block["text"], pieces)]
         start: dict[str, Any] = {**block, "text": ""}
         if "citations" in block:
             start["citations"] = []
         return start, [*text, *cited]
     if kind == "thinking":
-        cut = [{"type": "thinking_delta", "thinking": p} for p in _cut(block["thinking"], pieces)]
+        parts = [{"type": "thinking_delta", "thinking": p} for p in cut(block["thinking"], pieces)]
         signed = {"type": "signature_delta", "signature": block["signature"]}
-        return {"type": kind, "thinking": "", "signature": ""}, [*cut, signed]
+        return {"type": kind, "thinking": "", "signature": ""}, [*parts, signed]
     if kind in ("tool_use", "server_tool_use"):
         given = block["input"]
         text = given if isinstance(given, str) else json.dumps(given) if given else ""
-        cut = [{"type": "input_json_delta", "partial_json": p} for p in _cut(text, pieces)]
-        return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": ""}, *cut]
+        parts = [{"type": "input_json_delta", "partial_json": p} for p in cut(text, pieces)]
+        return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": ""}, *parts]
     return block, []
 
 
-def _cut(text: str, pieces: int) -> list[str]:
+def cut(text: str, pieces: int) -> list[str]:
     size = max(1, -(-len(text) // max(1, pieces)))
     return [text[at : at + size] for at in range(0, len(text), size)]
 

@@ -3,25 +3,21 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 import anyio
 import structlog
 
+from agentd.agent.failover import Candidate, Failover, Tries
 from agentd.agent.journal import Journal
 from agentd.domain.errors import ModelError
 from agentd.domain.ids import new_id
 from agentd.domain.usage import Price, Usage
+from agentd.models.breaker import BreakerOpen
 from agentd.models.model import Model, ModelReply, ModelRequest
 from agentd.store.model_calls import ModelCall
 
 _log = structlog.get_logger()
-
-
-class Patience(Protocol):
-    """How long to wait after a failed attempt; None: not at all, give up."""
-
-    def __call__(self, error: ModelError, attempt: int) -> float | None: ...
+_LOOK_AGAIN_S = 0.5  # another worker may find out sooner that the provider answers again
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +30,69 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Asks one model for one run. `stopping` ends a wait between two attempts at once."""
+    """Asks for one run. `stopping` ends a wait between two attempts at once."""
 
-    model: Model
+    failover: Failover
     journal: Journal
-    patience: Patience
     price: Callable[[str], Price | None]
     stopping: anyio.Event
 
-    async def ask(self, request: ModelRequest) -> Asked | None:
+    async def ask(self, request_for: Callable[[Model], ModelRequest]) -> Asked | None:
         """The reply; None when the daemon stops before there is one. Raises ModelError."""
-        attempt = 0
-        while True:
-            attempt += 1
+        tries = self.failover.begin()
+        while (chosen := await self._choose(tries)) is not None:
+            model, request = chosen.model, request_for(chosen.model)
             started_at, started = self.journal.clock.now(), self.journal.clock.monotonic()
             try:
-                reply = await self.model.reply(request)
+                with chosen.breaker.call():
+                    tries.made += 1
+                    await self._note_change(chosen)
+                    reply = await model.reply(request)
+            except BreakerOpen:
+                continue  # another worker was faster, and finds out how it stands
             except ModelError as error:
-                delay_s = self.patience(error, attempt)
-                call = self._call(attempt, started_at, started, outcome=str(error.kind))
-                await self._note_failure(error, attempt, delay_s, call)
+                delay_s = tries.failed(chosen, error)
+                outcome = str(error.kind)
+                call = self._call(model, tries.made, started_at, started, outcome=outcome)
+                await self._note_failure(error, tries.made, delay_s, call)
                 if delay_s is None:
                     raise
-                with anyio.move_on_after(delay_s):
-                    await self.stopping.wait()
-                if self.stopping.is_set():
-                    return None
-                continue
-            call = self._call(attempt, started_at, started, outcome="ok", reply=reply)
-            return Asked(reply, call)
+                await self._pause(delay_s)
+            else:
+                call = self._call(model, tries.made, started_at, started, outcome="ok", reply=reply)
+                return Asked(reply, call)
+        return None
+
+    async def _choose(self, tries: Tries) -> Candidate | None:
+        """The model to ask, as soon as one may be asked; None when the daemon stops."""
+        while not self.stopping.is_set():
+            choice = tries.choose()
+            if isinstance(choice, Candidate):
+                return choice
+            if not tries.is_resting:
+                tries.is_resting = True
+                _log.info("waiting for the provider", wait_s=round(choice, 3))
+                await self.journal.note("model_resting", wait_s=round(choice, 3))
+            await self._pause(min(choice, _LOOK_AGAIN_S))
+        return None
+
+    async def _pause(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self.stopping.wait()
+
+    async def _note_change(self, chosen: Candidate) -> None:
+        change = self.failover.change(chosen)
+        if change is None:
+            return
+        before, now = change
+        _log.warning("another model is asked", before=before, now=now)
+        await self.journal.note("model_changed", before=before, now=now)
 
     async def _note_failure(
         self, error: ModelError, attempt: int, delay_s: float | None, call: ModelCall
     ) -> None:
         facts = {
+            "model": call.model,
             "kind": str(error.kind),
             "status": error.status,
             "message": error.message,
@@ -79,6 +104,7 @@ class Asking:
 
     def _call(
         self,
+        asked: Model,
         attempt: int,
         started_at: datetime,
         started: float,
@@ -88,7 +114,7 @@ class Asking:
     ) -> ModelCall:
         run = self.journal.run
         usage = reply.usage if reply else Usage()
-        model = reply.model if reply else self.model.name
+        model = reply.model if reply else asked.name
         price = self.price(model)
         return ModelCall(
             id=new_id(),

@@ -26,7 +26,7 @@ from agentd.agent.resume import Resume
 from agentd.agent.transcript import messages, tool_calls, unanswered
 from agentd.domain.errors import ModelError, RunLost, StoreError
 from agentd.domain.event import Event, EventKind
-from agentd.models.model import ModelReply, ModelRequest
+from agentd.models.model import Model, ModelReply, ModelRequest
 from agentd.store.runs import Ending
 
 _log = structlog.get_logger()
@@ -112,20 +112,24 @@ class Loop:
 
     async def _ask(self) -> Event:
         self._stop_if_asked()
-        request = ModelRequest(
-            model=self.asking.model.name.partition(":")[2],
-            system=self.system,
-            tools=self.tools,
-            messages=messages(self.journal.events),
-            max_tokens=self.bounds.max_tokens,
-            turn=self.journal.replies(),
-        )
-        asked = await self.asking.ask(request)
+        asked = await self.asking.ask(self._request)
         if asked is None:
             raise Interrupted
         event = self.journal.event(EventKind.ASSISTANT, **_assistant_body(asked.reply))
         self.journal.hold([event], calls=[asked.call])
         return self.journal.events[-1]
+
+    def _request(self, model: Model) -> ModelRequest:
+        """The next request, as `model` takes it."""
+        provider, _, name = model.name.partition(":")
+        return ModelRequest(
+            model=name,
+            system=self.system,
+            tools=self.tools,
+            messages=messages(self.journal.events, provider),
+            max_tokens=self.bounds.max_tokens,
+            turn=self.journal.replies(),
+        )
 
     async def _carry_out(self, reply: Event) -> bool:
         """True when the task has ended."""
@@ -183,4 +187,6 @@ def _assistant_body(reply: ModelReply) -> dict[str, object]:
     }
     if reply.invalid_inputs:
         body["invalid_inputs"] = dict(reply.invalid_inputs)
+    if reply.is_estimated:
+        body["is_estimated"] = True
     return body

@@ -3,6 +3,7 @@
 For every prefix of every journal the result is legal for the Messages API: it starts with the user,
 each tool_use has exactly one tool_result in the next user message, those come first and in the
 order of the calls, and no reply that was cut off leaves a call behind. Property: tests/unit/agent/.
+What a provider said goes back to it unchanged; of what another one said, words and calls remain.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,10 @@ CALLS_VOID = frozenset({"max_tokens", "refusal", "model_context_window_exceeded"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 # After these the reply is sent back as it is, and the provider goes on with it.
 _TO_BE_CONTINUED = frozenset({"pause_turn", "compaction"})
+# Whose replies name no provider: they are older than the second one.
+ANTHROPIC = "anthropic"
+_NAMED = frozenset({"openai", "scripted"})
+_COMMON = {"text": ("type", "text"), "tool_use": ("type", "id", "name", "input")}
 _GO_ON = "Go on."
 _INTERRUPTED = "The run ended before this call was carried out."
 
@@ -42,15 +47,17 @@ def unanswered(events: Sequence[Event]) -> tuple[Event, list[Block]] | None:
     return None
 
 
-def messages(events: Iterable[Event]) -> list[Message]:
-    """What the model is sent. Empty when nothing was said to it yet."""
+def messages(events: Iterable[Event], provider: str = ANTHROPIC) -> list[Message]:
+    """What a model of `provider` is sent. Empty when nothing was said to it yet."""
     draft = _Draft()
     for event in events:
         match event.kind:
             case EventKind.USER:
                 draft.say(event.body["text"])
             case EventKind.ASSISTANT:
-                draft.reply(_kept_blocks(event), event.body["stop_reason"] in _TO_BE_CONTINUED)
+                draft.reply(
+                    _kept_blocks(event, provider), event.body["stop_reason"] in _TO_BE_CONTINUED
+                )
             case EventKind.TOOL_RESULT:
                 draft.result(event.body)
             case EventKind.TOOL_CALL | EventKind.NOTE | EventKind.COMPACTION:
@@ -110,12 +117,13 @@ class _Draft:
             self.messages.append({"role": role, "content": list(blocks)})
 
 
-def _kept_blocks(event: Event) -> list[Block]:
-    """The blocks that go back unchanged: no empty text, no call that is not carried out."""
+def _kept_blocks(event: Event, provider: str) -> list[Block]:
+    """The blocks that go back: no empty text, no call that is not carried out."""
     void = event.body["stop_reason"] in CALLS_VOID
+    content: Sequence[Block] = event.body["content"]
     kept = [
         block
-        for block in event.body["content"]
+        for block in (content if _provider_of(event) == provider else _common(content))
         if not (void and block["type"] == "tool_use")
         and not (block["type"] == "text" and not block["text"].strip())
     ]
@@ -124,6 +132,21 @@ def _kept_blocks(event: Event) -> list[Block]:
         kept[-1] = {**kept[-1], "text": kept[-1]["text"].rstrip()}
     # The API refuses a reply that only thought; it is needed only in front of a call.
     return kept if any(block["type"] not in _THINKING for block in kept) else []
+
+
+def _provider_of(reply: Event) -> str:
+    """Who said it."""
+    name = str(reply.body.get("model", "")).partition(":")[0]
+    return name if name in _NAMED else ANTHROPIC
+
+
+def _common(content: Sequence[Block]) -> list[Block]:
+    """What every provider understands of another one's reply."""
+    return [
+        {name: block[name] for name in _COMMON[block["type"]]}
+        for block in content
+        if block["type"] in _COMMON
+    ]
 
 
 def _result_block(body: Mapping[str, Any]) -> Block:

@@ -4,6 +4,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -13,7 +14,9 @@ from agentd.cli.output import print_json
 from agentd.config import Config
 from agentd.daemon.presence import is_alive
 from agentd.domain.errors import AgentdError
+from agentd.models.prices import price_of, prices_as_of
 from agentd.models.scripted import read_script
+from agentd.models.select import OPENAI_HINT, OPENAI_MISSING
 from agentd.sandbox.workspace import Workspace
 from agentd.toolkit.discover import load_registry
 
@@ -96,16 +99,48 @@ def _workspace(context: Context) -> Finding:
 
 
 def _model(context: Context) -> Finding:
+    return _of_model("model", context.config, context.config.agent.model)
+
+
+def _fallback(context: Context) -> Finding:
     config: Config = context.config
-    spec = config.agent.model
+    first, second = config.agent.model, config.models.fallback
+    if second is None:
+        return Finding("fallback", True, "none: an outage makes tasks wait, then fail")
+    if second != first and second.partition(":")[0] == first.partition(":")[0] != "scripted":
+        text = f"{second} and {first} have the same provider, and rest together"
+        return Finding("fallback", None, text, "Name a model of another provider.")
+    return _of_model("fallback", config, second)
+
+
+def _of_model(check: str, config: Config, spec: str) -> Finding:
     provider, _, name = spec.partition(":")
     if provider == "scripted":
         read_script(name)
-        return Finding("model", None, f"{spec} plays a written file", "It is no language model.")
-    if config.models.anthropic.api_key is None:
-        hint = "Set ANTHROPIC_API_KEY for the daemon, or try scripts/demo, which needs none."
-        return Finding("model", False, f"there is no key for {spec}", hint)
-    return Finding("model", True, f"{spec}, with a key (whether it is valid was not tried)")
+        return Finding(check, None, f"{spec} plays a written file", "It is no language model.")
+    if provider == "openai" and find_spec("openai") is None:
+        return Finding(check, False, OPENAI_MISSING, OPENAI_HINT)
+    section = config.models.openai if provider == "openai" else config.models.anthropic
+    if section.api_key is not None:
+        return Finding(check, True, f"{spec}, with a key (whether it is valid was not tried)")
+    if provider == "openai" and section.base_url:
+        return Finding(check, True, f"{spec} at {section.base_url}, without a key (not tried)")
+    variable = f"{provider.upper()}_API_KEY"
+    hint = f"Set {variable} for the daemon, or try scripts/demo, which needs none."
+    return Finding(check, False, f"there is no key for {spec}", hint)
+
+
+def _prices(context: Context) -> Finding:
+    config: Config = context.config
+    specs = dict.fromkeys(filter(None, (config.agent.model, config.models.fallback)))
+    own = config.models.own_prices()
+    unpriced = [spec for spec in specs if price_of(spec, own) is None]
+    if unpriced:
+        hint = (
+            f'Set models.prices."{unpriced[0]}"; until then its tokens are counted, not its cost.'
+        )
+        return Finding("prices", None, f"none is known for {', '.join(unpriced)}", hint)
+    return Finding("prices", True, f"known; built-in ones as of {prices_as_of()}")
 
 
 def _tools(context: Context) -> Finding:
@@ -137,6 +172,8 @@ _CHECKS: dict[str, Check] = {
     "database": _database,
     "workspace": _workspace,
     "model": _model,
+    "fallback": _fallback,
+    "prices": _prices,
     "tools": _tools,
     "daemon": _daemons,
 }

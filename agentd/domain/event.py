@@ -38,7 +38,8 @@ class Event:
     The shapes of `body`:
 
     user         {"text": str, "source": "task"|"message"|"resume"|"reminder"}
-    assistant    {"content": [block], "stop_reason": str, "model": str}
+    assistant    {"content": [block], "stop_reason": str, "model": str,
+                  "is_estimated": true if nobody counted the tokens, else absent}
     tool_call    {"call_id": str, "tool": str, "effect": str, "digest": sha256 hex of the arguments}
     tool_result  {"call_id": str, "tool": str, "content": str or [block], "is_error": bool,
                   "error_type": str or absent, "data": the typed output or absent}

@@ -13,9 +13,11 @@ import anthropic
 import httpx2
 
 from agentd.domain.errors import ModelError, ModelErrorKind
-from agentd.domain.jsons import is_object
 from agentd.domain.usage import Usage
-from agentd.models.anthropic_errors import broken_stream, in_stream, translate, unreachable
+from agentd.models.anthropic_errors import in_stream, translate
+from agentd.models.arguments import must_be_sendable, read_arguments
+from agentd.models.failures import broken_stream, unreachable
+from agentd.models.keys import problem_of_key
 from agentd.models.model import ModelReply, ModelRequest
 
 _CONNECT_S = 10.0
@@ -34,7 +36,7 @@ class AnthropicModel:
         self._model = model
         key = (api_key or "").strip()
         self._client = None
-        self._problem = _problem_of(key)
+        self._problem = problem_of_key(key, "Anthropic")
         if self._problem is None:
             self._client = anthropic.AsyncAnthropic(
                 api_key=key,
@@ -90,15 +92,6 @@ def _body(request: ModelRequest) -> bytes:
         "messages": with_cache_mark(request.messages),
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _problem_of(key: str) -> str | None:
-    """What is wrong with a key at first sight. An illegal one would be shown by the HTTP client."""
-    if not key:
-        return "there is no key for Anthropic"
-    if not (key.isascii() and key.isprintable()):
-        return "the key for Anthropic holds a character that no key has"
-    return None
 
 
 def with_cache_mark(messages: Any) -> list[dict[str, Any]]:
@@ -162,25 +155,10 @@ class _Draft:
         if pieces is None:
             return
         text = "".join(pieces)
-        value = _arguments(text)
+        value = read_arguments(text)
         if value is None:
             self.invalid[self.blocks[index]["id"]] = text
         self.blocks[index]["input"] = value or {}
-
-
-def _arguments(text: str) -> Mapping[str, object] | None:
-    """The arguments of a call; None when they are no object, or one that can not be sent back."""
-    try:
-        value: object = json.loads(text) if text else {}
-        _must_be_sendable(value)
-    except (ValueError, RecursionError):
-        return None
-    return value if is_object(value) else None
-
-
-def _must_be_sendable(value: object) -> None:
-    """Python reads more than JSON can say: NaN, infinity, half a character. Raises ValueError."""
-    json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
 
 
 async def _gather(stream: anthropic.AsyncStream[object]) -> ModelReply:
@@ -192,7 +170,7 @@ async def _gather(stream: anthropic.AsyncStream[object]) -> ModelReply:
                 raise in_stream(event.data, request_id)
             if event.data:
                 draft.take(event.json())
-        _must_be_sendable([draft.blocks, draft.invalid])
+        must_be_sendable([draft.blocks, draft.invalid])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # Nobody has checked what events look like: a field may be missing or of another type.
         raise broken_stream(f"the stream makes no sense: {error!r}", request_id) from error

@@ -1,26 +1,13 @@
 """What an error of the Anthropic SDK means: which kind it is, and how long to wait."""
 
 import json
-import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 
 import anthropic
 
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.jsons import is_object
+from agentd.models.failures import kind_of, retry_after_s
 
-_BY_STATUS = {
-    401: ModelErrorKind.AUTHENTICATION,
-    402: ModelErrorKind.BILLING,
-    403: ModelErrorKind.AUTHENTICATION,
-    408: ModelErrorKind.TIMEOUT,
-    409: ModelErrorKind.SERVER,
-    429: ModelErrorKind.RATE_LIMIT,
-    503: ModelErrorKind.OVERLOADED,
-    504: ModelErrorKind.TIMEOUT,
-    529: ModelErrorKind.OVERLOADED,
-}
 _BY_TYPE = {
     "overloaded_error": ModelErrorKind.OVERLOADED,
     "rate_limit_error": ModelErrorKind.RATE_LIMIT,
@@ -42,16 +29,14 @@ def translate(error: anthropic.APIStatusError) -> ModelError:
     """A response with an error status."""
     status = error.status_code
     message = _message(error)
-    kind = _BY_STATUS.get(status)
-    if kind is None:
-        kind = ModelErrorKind.SERVER if status >= 500 else ModelErrorKind.INVALID_REQUEST
+    kind = kind_of(status)
     if kind is ModelErrorKind.INVALID_REQUEST and "credit balance" in message:
         kind = ModelErrorKind.BILLING
     return ModelError(
         kind,
         message,
         status=status,
-        retry_after_s=_retry_after_s(error.response.headers),
+        retry_after_s=retry_after_s(error.response.headers),
         request_id=error.request_id,
         hint=_HINTS.get(kind),
     )
@@ -69,16 +54,6 @@ def in_stream(text: str, request_id: str | None) -> ModelError:
     return ModelError(kind, str(facts.get("message") or text), status=200, request_id=request_id)
 
 
-def unreachable(error: Exception, kind: ModelErrorKind) -> ModelError:
-    """No response, or none that ended."""
-    cause = f" ({error.__cause__})" if error.__cause__ else ""
-    return ModelError(kind, f"{type(error).__name__}: {error}{cause}")
-
-
-def broken_stream(message: str, request_id: str | None) -> ModelError:
-    return ModelError(ModelErrorKind.BROKEN_STREAM, message, status=200, request_id=request_id)
-
-
 def _message(error: anthropic.APIStatusError) -> str:
     """The provider's own words."""
     body = error.body
@@ -86,18 +61,3 @@ def _message(error: anthropic.APIStatusError) -> str:
     if is_object(inner) and "message" in inner:
         return str(inner["message"])
     return error.message
-
-
-def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """`retry-after-ms`, or `retry-after` as seconds or as an HTTP date (RFC 9110, 10.2.3)."""
-    try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        after = headers.get("retry-after")
-        if after is None:
-            return None
-        if after.replace(".", "", 1).isdecimal():
-            return float(after)
-        return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
-    except ValueError:
-        return None

@@ -24,7 +24,7 @@ class ModelReply:
     """One complete reply. `content`: the blocks as they came, fit to be sent back unchanged.
 
     `invalid_inputs`: arguments that were no JSON object, as raw text by the id of their call; the
-    `input` of such a call is empty.
+    `input` of such a call is empty. `is_estimated`: the provider did not count, so we did, roughly.
     """
 
     content: Sequence[Mapping[str, Any]]
@@ -33,6 +33,7 @@ class ModelReply:
     model: str
     request_id: str | None = None
     invalid_inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_estimated: bool = False
 
 
 class Model(Protocol):

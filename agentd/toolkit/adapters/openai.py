@@ -3,19 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from agentd.models.openai_messages import function_tool
+from agentd.toolkit.adapters.anthropic import to_anthropic
 from agentd.toolkit.definition import Tool
-from agentd.toolkit.schema import input_schema
 
 
 def to_openai(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": input_schema(tool),
-            },
-        }
-        for tool in tools
-    ]
+    return [function_tool(tool) for tool in to_anthropic(tools)]

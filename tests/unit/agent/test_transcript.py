@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,12 +13,20 @@ from hypothesis import strategies as st
 from agentd.agent.transcript import CALLS_VOID, messages, tool_calls, unanswered
 from agentd.domain.event import Event, EventKind
 from agentd.domain.ids import RunId, SessionId, TaskId
+from agentd.models.openai_messages import chat_messages
+from tests.chat_rules import check_chat
 from tests.messages_rules import check_messages, sign
 
 _AT = datetime(2026, 11, 20, tzinfo=UTC)
 CONTINUED = ("pause_turn", "compaction")
 _TEXT = st.text(max_size=12) | st.sampled_from(["", " ", "\n", "words", "two words ", "ünï ☃"])
 _STOPS = [*CALLS_VOID, "end_turn", "tool_use", "stop_sequence", "pause_turn", "compaction", "new"]
+# What each provider's thinking looks like, by the name of a model as it stands in the journal.
+_THOUGHTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "claude-x": lambda text: {"type": "thinking", "thinking": text, "signature": sign(text)},
+    "openai:x": lambda text: {"type": "thinking", "thinking": text, "field": "reasoning_content"},
+    "scripted:x": lambda text: {"type": "thinking", "thinking": text, "signature": "scripted"},
+}
 
 
 @dataclass
@@ -38,9 +47,9 @@ class Writer:
 
     def reply(self) -> None:
         blocks: list[dict[str, Any]] = []
+        model = self.draw(st.sampled_from(sorted(_THOUGHTS)))
         if self.draw(st.booleans()):
-            thought = self.draw(_TEXT)
-            blocks.append({"type": "thinking", "thinking": thought, "signature": sign(thought)})
+            blocks.append(_THOUGHTS[model](self.draw(_TEXT)))
         if self.draw(st.booleans()):
             blocks.append({"type": "text", "text": self.draw(_TEXT)})
         for _ in range(self.draw(st.integers(0, 3))):
@@ -48,7 +57,7 @@ class Writer:
             call_id = f"call_{self.calls}"
             blocks.append({"type": "tool_use", "id": call_id, "name": "ls", "input": {}})
         stop = self.draw(st.sampled_from(_STOPS))
-        self.write(EventKind.ASSISTANT, content=blocks, stop_reason=stop, model="m")
+        self.write(EventKind.ASSISTANT, content=blocks, stop_reason=stop, model=model)
 
     def react(self) -> None:
         """As the loop to a reply without calls; and somebody may say something between turns."""
@@ -101,8 +110,17 @@ def journals(draw: Callable[[st.SearchStrategy[Any]], Any]) -> list[Event]:
 @given(journals())
 def test_the_messages_of_every_prefix_are_legal(journal: list[Event]) -> None:
     for length in range(1, len(journal) + 1):
-        made = messages(journal[:length])
-        assert check_messages(made, sign) == [], journal[:length]
+        prefix = journal[:length]
+        assert check_messages(messages(prefix), sign) == [], prefix
+        assert _refused_by_openai(prefix) == [], prefix
+
+
+def _refused_by_openai(prefix: list[Event]) -> list[str]:
+    chat = chat_messages("Be brief.", messages(prefix, "openai"))
+    roles = [message["role"] for message in chat if message["role"] != "tool"]
+    assert all(a != b for a, b in pairwise(roles) if "user" in (a, b)), roles
+    assert roles[-1] == "user" or chat[-1]["role"] == "tool"
+    return check_chat({"model": "m", "messages": chat})
 
 
 @settings(max_examples=200, deadline=None)
@@ -168,3 +186,36 @@ def test_a_reply_that_was_cut_off_has_no_calls(reason: str) -> None:
     assert tool_calls(journal[-1]) == []
     assert unanswered(journal) is None
     assert [message["role"] for message in messages(journal)] == ["user"]
+
+
+_REPLIES = {
+    "claude-x": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
+        {"type": "text", "text": "So.", "citations": []},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+    ],
+    "openai:x": [
+        {"type": "thinking", "thinking": "Hm.", "field": "reasoning_content"},
+        {"type": "text", "text": "So."},
+        {**_USE, "extra_content": {"signature": "abc"}},
+    ],
+    "scripted:x": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "scripted"},
+        {"type": "text", "text": "So."},
+    ],
+}
+
+
+@pytest.mark.parametrize("by", _REPLIES)
+@pytest.mark.parametrize("to", ["anthropic", "openai", "scripted"])
+def test_only_the_provider_that_said_it_gets_back_what_no_other_understands(
+    by: str, to: str
+) -> None:
+    blocks = _REPLIES[by]
+    body = {"content": blocks, "stop_reason": "end_turn", "model": by}
+    reply = messages(_journal(_ASKED, (EventKind.ASSISTANT, body)), to)[1]["content"]
+    if to == by.partition(":")[0] or (to, by) == ("anthropic", "claude-x"):
+        assert reply == blocks
+    else:
+        assert reply[0] == {"type": "text", "text": "So."}
+        assert [set(block) for block in reply[1:]] == [set(_USE)] * ("openai" in by)

@@ -41,7 +41,7 @@ def agentd(capsys: pytest.CaptureFixture[str]) -> Agentd:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agentd: Agentd) -> Path:
     """A home that the commands find by AGENTD_HOME."""
     path = tmp_path / "home"
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AGENTD_HOME", str(path))
     assert agentd("init").code == 0

@@ -78,6 +78,8 @@ def test_the_doctor_finds_everything_well(
         "database",
         "workspace",
         "model",
+        "fallback",
+        "prices",
         "tools",
         "daemon",
     }
@@ -107,6 +109,57 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(
     (finding,) = [each for each in done.json if each["check"] == check]
     assert finding["ok"] is False
     assert says in f"{finding['text']} {finding['hint']}"
+
+
+def doctors(agentd: Agentd, home: Path, check: str, **settings: str) -> dict[str, object]:
+    """What the doctor finds, with these keys in the home's file (`__` for the dots)."""
+    lines = [f"{key.replace('__', '.')} = {value}\n" for key, value in settings.items()]
+    (home / "agentd.toml").write_text("".join(lines))
+    (home / "agentd.toml").chmod(0o600)
+    (finding,) = [each for each in agentd("doctor", "--json").json if each["check"] == check]
+    return dict(finding)
+
+
+@pytest.mark.parametrize(
+    ("settings", "ok", "says"),
+    [
+        ({}, False, "OPENAI_API_KEY"),
+        ({"models__openai__api_key": '"k"'}, True, "with a key"),
+        ({"models__openai__base_url": '"http://localhost:1/v1"'}, True, "localhost:1"),
+    ],
+)
+def test_the_doctor_looks_at_a_model_of_openai(
+    settings: dict[str, str], ok: bool, says: str, agentd: Agentd, home: Path
+) -> None:
+    finding = doctors(agentd, home, "model", agent__model='"openai:gpt"', **settings)
+    assert finding["ok"] is ok
+    assert says in f"{finding['text']} {finding['hint']}"
+
+
+@pytest.mark.parametrize(
+    ("fallback", "ok", "says"),
+    [
+        ('"openai:gpt"', False, "OPENAI_API_KEY"),
+        ('"anthropic:claude-haiku-4-5"', None, "same provider"),
+        ('"scripted:demo"', None, "written file"),
+    ],
+)
+def test_the_doctor_looks_at_the_fallback(
+    fallback: str, ok: bool | None, says: str, agentd: Agentd, home: Path
+) -> None:
+    finding = doctors(agentd, home, "fallback", models__fallback=fallback)
+    assert finding["ok"] is ok
+    assert says in f"{finding['text']} {finding['hint']}"
+
+
+def test_the_doctor_names_the_model_whose_price_nobody_knows(agentd: Agentd, home: Path) -> None:
+    unknown = '"anthropic:claude-of-tomorrow"'
+    finding = doctors(agentd, home, "prices", agent__model=unknown)
+    assert finding["ok"] is None
+    assert "claude-of-tomorrow" in str(finding["text"])
+    price = "{ input = 1, output = 2, cache_write = 1, cache_read = 1 }"
+    known = {"models__prices__claude-of-tomorrow": price}
+    assert doctors(agentd, home, "prices", agent__model=unknown, **known)["ok"] is True
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -14,10 +14,12 @@ from agentd.home import make_home
 
 _ROOT = Path(__file__).parents[3]
 
+_BORROWED = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"]
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+    for name in _BORROWED:
         monkeypatch.delenv(name, raising=False)
     make_home(tmp_path / "home")
     return tmp_path / "home"
@@ -58,14 +60,16 @@ def test_the_command_line_goes_before_the_environment_before_the_file(
     }
 
 
-def test_the_providers_own_variables_are_taken(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://localhost:1")
-    anthropic = load_config(home).models.anthropic
-    assert anthropic.api_key is not None
-    assert anthropic.api_key.get_secret_value() == "sk-ant-1"
-    assert anthropic.base_url == "http://localhost:1"
-    assert "sk-ant-1" not in repr(anthropic)
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_the_providers_own_variables_are_taken(
+    provider: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-ant-1")
+    monkeypatch.setenv(f"{provider.upper()}_BASE_URL", "http://localhost:1")
+    section = getattr(load_config(home).models, provider)
+    assert section.api_key.get_secret_value() == "sk-ant-1"
+    assert section.base_url == "http://localhost:1"
+    assert "sk-ant-1" not in repr(section)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +82,8 @@ def test_the_providers_own_variables_are_taken(home: Path, monkeypatch: pytest.M
         ("[agent]\nmodel = 'gpt-9'", ["agent.model", "gpt-9", "scripted:demo"]),
         ("[log]\nlevel = 'loud'", ["log.level", "loud", "debug"]),
         ("[models.prices.x]\ninput = 1", ["models.prices", "output"]),
+        ("[models]\nfallback = 'gpt-9'", ["models.fallback", "gpt-9", "openai"]),
+        ("[models]\nbreaker_threshold = 0", ["models.breaker_threshold", "0", "1"]),
         ("[daemon\n", ["not valid TOML", "line 1"]),
     ],
 )
@@ -114,14 +120,15 @@ def test_what_is_wrong_in_the_environment_is_named_by_its_variable(
     assert says in message
 
 
-def test_a_key_in_a_file_that_others_can_read_is_refused(home: Path) -> None:
-    write(home, '[models.anthropic]\napi_key = "sk-ant-1"\n')
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_a_key_in_a_file_that_others_can_read_is_refused(provider: str, home: Path) -> None:
+    write(home, f'[models.{provider}]\napi_key = "sk-ant-1"\n')
     (home / "agentd.toml").chmod(0o644)
     message = wrong(home)
     assert "chmod 600" in message
     assert "sk-ant-1" not in message
     (home / "agentd.toml").chmod(0o600)
-    assert load_config(home).models.anthropic.api_key is not None
+    assert getattr(load_config(home).models, provider).api_key is not None
 
 
 def test_it_is_frozen(home: Path) -> None:

@@ -1,9 +1,12 @@
 """A price is known, or it is unknown; it is never taken for zero."""
 
+from datetime import date
+
 import pytest
+from structlog.testing import capture_logs
 
 from agentd.domain.usage import Price, Usage
-from agentd.models.prices import price_of
+from agentd.models.prices import PriceList, price_of, prices_as_of
 
 OWN = Price(input=1, output=2, cache_write=3, cache_read=4)
 
@@ -24,6 +27,32 @@ def test_the_longest_name_wins_and_the_configuration_over_the_table() -> None:
     assert price_of("claude-opus-4-6-fast", {"claude-opus-4-6-fast": OWN}) == OWN
     assert price_of("claude-opus-4-6", {"claude": OWN}) == price_of("claude-opus-4-6")
     assert price_of("claude-of-tomorrow", {"claude": OWN}) == OWN
+
+
+def test_a_model_may_be_named_with_its_provider() -> None:
+    assert price_of("anthropic:claude-opus-4-6") == price_of("claude-opus-4-6")
+    assert price_of("openai:qwen3", {"openai:": OWN}) == OWN
+    assert price_of("openai:qwen3-8b", {"qwen3": OWN}) == OWN
+
+
+def test_what_a_gateway_asks_for_a_model_of_another_provider_is_unknown() -> None:
+    assert price_of("openai:claude-opus-4-6") is None
+    assert price_of("openai:claude-opus-4-6", {"claude-opus-4-6": OWN}) == OWN
+
+
+def test_a_model_without_a_price_is_reported_once() -> None:
+    prices = PriceList({"qwen3": OWN})
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert prices("openai:gpt-x") is None
+            assert prices("openai:qwen3") == OWN
+    (said,) = logs
+    assert said["model"] == "openai:gpt-x"
+    assert "no price" in said["event"]
+
+
+def test_the_table_says_of_which_day_it_is() -> None:
+    assert date(2025, 1, 1) < prices_as_of() < date(2100, 1, 1)
 
 
 def test_the_scripted_model_is_known_to_be_free() -> None:
