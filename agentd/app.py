@@ -4,14 +4,17 @@ It loads the whole agent, so the command line imports it only where it runs one 
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
+from zoneinfo import ZoneInfo
 
 import anyio
 import structlog
 
 from agentd.agent.asking import Asking
+from agentd.agent.budget import Budget, Rules, amounts_of
 from agentd.agent.dispatch import Dispatch
 from agentd.agent.journal import Journal
 from agentd.agent.loop import Bounds, Loop
@@ -21,6 +24,7 @@ from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.supervisor import Until
 from agentd.daemon.worker import Assignment, Worker
+from agentd.domain.budget import Amount
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.run import Run
@@ -30,6 +34,7 @@ from agentd.models.prices import price_of
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
+from agentd.store.budgets import BudgetStore
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
@@ -114,6 +119,7 @@ class LoopFactory:
             name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()
         }
         self._price = partial(price_of, overrides=prices)
+        self._rules = _budget_rules(self.config, self.model)
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -128,6 +134,15 @@ class LoopFactory:
                 journal=journal,
                 patience=_patience(config),
                 price=self._price,
+                budget=Budget(
+                    journal=journal,
+                    rules=self._rules,
+                    amounts=amounts_of(
+                        self._rules, Amount(limits.max_cost_microusd, limits.max_total_tokens)
+                    ),
+                    price=self._price,
+                    stopping=assignment.stopping,
+                ),
                 stopping=assignment.stopping,
             ),
             dispatch=Dispatch(
@@ -166,6 +181,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     context = CallContext(store)
     await toolbox.registry.start(toolbox.injector, context)
     factory = LoopFactory(config, store, clock, toolbox)
+    if abandoned := await BudgetStore(store, clock).charge_abandoned():
+        _log.warning("model calls that never came back are counted in full", calls=abandoned)
     try:
         # Its SDK takes a second to load: not while the first task waits for it.
         factory.model(config.agent.model)
@@ -190,6 +207,18 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         ),
         stopping=anyio.Event(),
         untouched=store.untouched,
+    )
+
+
+def _budget_rules(config: Config, model: Callable[[str], Model]) -> Rules:
+    budget = config.budget
+    cheaper = budget.cheaper_model if budget.when_spent == "cheaper" else None
+    return Rules(
+        amounts=budget.amounts(),
+        when_spent=budget.when_spent,
+        cheaper=partial(model, cheaper) if cheaper else None,
+        zone=ZoneInfo(budget.timezone),
+        wait_most=timedelta(days=config.agent.max_wait_days),
     )
 
 

@@ -10,9 +10,18 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    model_validator,
+)
 from pydantic import ValidationError as PydanticError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
@@ -24,6 +33,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError
 
 from agentd.config_errors import explain_problems, unknown_variables
+from agentd.domain.budget import Amount, Scope, microusd
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
 from agentd.domain.jsons import is_object
@@ -130,6 +140,59 @@ class ModelsConfig(_Section):
     )
 
 
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ValueError, OSError) as error:
+        raise ValueError("must be a time zone, e.g. Europe/Berlin or UTC") from error
+    return text
+
+
+_USD = Annotated[float | None, Field(gt=0, le=1e9)]
+_TOKENS = Annotated[int | None, Field(gt=0, le=1 << 53)]
+
+
+class BudgetConfig(_Section):
+    task_usd: _USD = Field(None, description="Dollars that one task may cost; unset: no limit.")
+    task_tokens: _TOKENS = Field(None, description="Tokens of all kinds that one task may take.")
+    session_usd: _USD = Field(None, description="Dollars that one session may cost.")
+    session_tokens: _TOKENS = Field(None, description="Tokens that one session may take.")
+    schedule_usd: _USD = Field(None, description="Dollars that all tasks of a schedule may cost.")
+    schedule_tokens: _TOKENS = Field(None, description="Tokens that they may take.")
+    day_usd: _USD = Field(None, description="Dollars for one day, from midnight to midnight.")
+    day_tokens: _TOKENS = Field(None, description="Tokens for one day.")
+    total_usd: _USD = Field(None, description="Dollars for this installation, for ever.")
+    total_tokens: _TOKENS = Field(None, description="Tokens for this installation, for ever.")
+    timezone: Annotated[str, AfterValidator(_zone)] = Field(
+        "UTC", description="Where the midnight of a day is, e.g. Europe/Berlin."
+    )
+    when_spent: Literal["wait", "fail", "cheaper"] = Field(
+        "wait",
+        description="What a task does whose next call would break a limit: wait for the next day or a "
+        "person, fail, or go on with cheaper_model and wait only when that does not fit either.",
+    )
+    cheaper_model: ModelSpec | None = Field(
+        None, description="The model to go on with when when_spent is cheaper."
+    )
+
+    def amounts(self) -> dict[Scope, Amount]:
+        """The limits that are set, by what they are about."""
+        found: dict[Scope, Amount] = {}
+        for scope in Scope:
+            name = "total" if scope is Scope.ALL else scope
+            usd: float | None = getattr(self, f"{name}_usd")
+            amount = Amount(None if usd is None else microusd(usd), getattr(self, f"{name}_tokens"))
+            if amount:
+                found[scope] = amount
+        return found
+
+    @model_validator(mode="after")
+    def _cheaper_is_named(self) -> Self:
+        if self.when_spent == "cheaper" and self.cheaper_model is None:
+            raise ValueError("when_spent is cheaper, so cheaper_model must name a model")
+        return self
+
+
 class StoreConfig(_Section):
     busy_seconds: float = Field(
         30, gt=0, description="How long to wait for another process that holds the database."
@@ -190,6 +253,7 @@ class Config(BaseSettings, Capability):
     daemon: DaemonConfig = Field(default_factory=lambda: DaemonConfig.model_validate({}))
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
+    budget: BudgetConfig = Field(default_factory=lambda: BudgetConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))

@@ -8,6 +8,7 @@ from typing import Protocol
 import anyio
 import structlog
 
+from agentd.agent.budget import Admitted, Budget
 from agentd.agent.journal import Journal
 from agentd.domain.errors import ModelError
 from agentd.domain.ids import new_id
@@ -40,19 +41,27 @@ class Asking:
     journal: Journal
     patience: Patience
     price: Callable[[str], Price | None]
+    budget: Budget
     stopping: anyio.Event
 
     async def ask(self, request: ModelRequest) -> Asked | None:
-        """The reply; None when the daemon stops before there is one. Raises ModelError."""
+        """The reply; None when the daemon stops before there is one.
+
+        Raises ModelError, and BudgetSpent when a limit does not allow the call.
+        """
         attempt = 0
         while True:
             attempt += 1
+            admitted = await self.budget.admit(self.model, request, attempt)
+            if admitted is None:
+                return None
             started_at, started = self.journal.clock.now(), self.journal.clock.monotonic()
             try:
-                reply = await self.model.reply(request)
+                reply = await admitted.model.reply(admitted.request)
             except ModelError as error:
                 delay_s = self.patience(error, attempt)
-                call = self._call(attempt, started_at, started, outcome=str(error.kind))
+                call = self._call(admitted, attempt, started_at, started, outcome=str(error.kind))
+                call = self.budget.counted(call, admitted, error=error)
                 await self._note_failure(error, attempt, delay_s, call)
                 if delay_s is None:
                     raise
@@ -61,8 +70,8 @@ class Asking:
                 if self.stopping.is_set():
                     return None
                 continue
-            call = self._call(attempt, started_at, started, outcome="ok", reply=reply)
-            return Asked(reply, call)
+            call = self._call(admitted, attempt, started_at, started, outcome="ok", reply=reply)
+            return Asked(reply, self.budget.counted(call, admitted, reply=reply))
 
     async def _note_failure(
         self, error: ModelError, attempt: int, delay_s: float | None, call: ModelCall
@@ -79,6 +88,7 @@ class Asking:
 
     def _call(
         self,
+        admitted: Admitted,
         attempt: int,
         started_at: datetime,
         started: float,
@@ -88,7 +98,7 @@ class Asking:
     ) -> ModelCall:
         run = self.journal.run
         usage = reply.usage if reply else Usage()
-        model = reply.model if reply else self.model.name
+        model = reply.model if reply else admitted.model.name
         price = self.price(model)
         return ModelCall(
             id=new_id(),

@@ -11,6 +11,7 @@ import anyio
 import structlog
 
 from agentd.agent.asking import Asking
+from agentd.agent.budget import BudgetSpent
 from agentd.agent.dispatch import Dispatch
 from agentd.agent.endings import (
     AskAgain,
@@ -88,6 +89,8 @@ class Loop:
                 return await self._turns()
             except ModelError as error:
                 return Ending("failed", TaskState.FAILED, None, str(error), error.retryable)
+            except BudgetSpent as spent:
+                return spent.ending
         return deadline_passed(self.journal.own(), self.bounds.deadline_s)
 
     async def _keep_reply(self) -> None:

@@ -14,7 +14,10 @@ _SQL = load("model_calls")
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """`outcome` is "ok" or the kind of error; `cost_microusd` None when the price is unknown."""
+    """`outcome` is "ok" or the kind of error; `cost_microusd` None when the price is unknown.
+
+    `settles`: it takes the place of the reservation of the same id.
+    """
 
     id: str
     session_id: SessionId
@@ -32,10 +35,15 @@ class ModelCall:
     cache_write_tokens: int = 0
     cache_read_tokens: int = 0
     cost_microusd: int | None = None
+    schedule_id: str | None = None
+    settles: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Of the statement that adds it; `dataclasses.asdict` copies dates, slowly."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in _COLUMNS}
+
+
+_COLUMNS = [field.name for field in fields(ModelCall) if field.name != "settles"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 -- query: add
 INSERT INTO model_calls (
-    id, session_id, task_id, run_id, model, attempt, started_at, duration_ms, outcome, stop_reason,
+    id, session_id, task_id, run_id, schedule_id, model, attempt, started_at, duration_ms, outcome, stop_reason,
     request_id, input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, cost_microusd
 ) VALUES (
-    $id, $session_id, $task_id, $run_id, $model, $attempt, $started_at, $duration_ms, $outcome,
+    $id, $session_id, $task_id, $run_id, $schedule_id, $model, $attempt, $started_at, $duration_ms, $outcome,
     $stop_reason, $request_id, $input_tokens, $output_tokens, $cache_write_tokens,
     $cache_read_tokens, $cost_microusd
 );
