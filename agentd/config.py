@@ -168,8 +168,8 @@ class BudgetConfig(_Section):
     )
     when_spent: Literal["wait", "fail", "cheaper"] = Field(
         "wait",
-        description="What a task does whose next call would break a limit: wait for the next day or a "
-        "person, fail, or go on with cheaper_model and wait only when that does not fit either.",
+        description="What a task does whose next call would break a limit: wait for the next day "
+        "or a person, fail, or go on with cheaper_model (and wait when that does not fit either).",
     )
     cheaper_model: ModelSpec | None = Field(
         None, description="The model to go on with when when_spent is cheaper."

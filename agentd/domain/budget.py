@@ -28,7 +28,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """An amount: for a task, session or schedule (`id`), for a day (from `since` on), or for all."""
+    """An amount for a task, session or schedule (`id`), for a day (from `since`), or for all."""
 
     scope: Scope
     amount: Amount

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import anthropic
+import httpx2
 
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.jsons import is_object
@@ -72,7 +73,8 @@ def in_stream(text: str, request_id: str | None) -> ModelError:
 def unreachable(error: Exception, kind: ModelErrorKind) -> ModelError:
     """No response, or none that ended."""
     cause = f" ({error.__cause__})" if error.__cause__ else ""
-    return ModelError(kind, f"{type(error).__name__}: {error}{cause}")
+    unsent = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return ModelError(kind, f"{type(error).__name__}: {error}{cause}", unsent=unsent)
 
 
 def broken_stream(message: str, request_id: str | None) -> ModelError:
