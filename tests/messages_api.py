@@ -61,6 +61,7 @@ class MessagesApi:
 
     behave: Behaviour = field(default_factory=lambda: script(DONE))
     port: int = 0
+    model: str | None = None  # that replies name; None: the one that was asked for
     requests: list[Body] = field(default_factory=list[Body])
     headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
     violations: list[str] = field(default_factory=list[str])
@@ -185,9 +186,11 @@ class MessagesApi:
             return False
         if body.get("stream"):
             writer.write(_head(200, _STREAM))
-            writer.write(b"".join(map(_chunk, events_of(answer, body["model"]))) + _LAST_CHUNK)
+            writer.write(
+                b"".join(map(_chunk, events_of(answer, self.model or body["model"]))) + _LAST_CHUNK
+            )
         else:
-            writer.write(_json(200, message_of(answer, body["model"])))
+            writer.write(_json(200, message_of(answer, self.model or body["model"])))
         await writer.drain()
         return True
 
@@ -203,7 +206,7 @@ class MessagesApi:
             return True
         if failure.fault not in ("drop", "silent"):
             half = Turn(text="This reply does not end well.", pieces=6)
-            events = events_of(half, body["model"])[: failure.after_events]
+            events = events_of(half, self.model or body["model"])[: failure.after_events]
             writer.write(_head(200, _STREAM) + b"".join(map(_chunk, events)))
         if failure.fault == "error":
             writer.write(_chunk({"type": "error", **_error_body(failure)}))

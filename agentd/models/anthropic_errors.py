@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import anthropic
-import httpx2
 
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.jsons import is_object
+from agentd.models.unsent import never_left
 
 _BY_STATUS = {
     401: ModelErrorKind.AUTHENTICATION,
@@ -73,8 +73,7 @@ def in_stream(text: str, request_id: str | None) -> ModelError:
 def unreachable(error: Exception, kind: ModelErrorKind) -> ModelError:
     """No response, or none that ended."""
     cause = f" ({error.__cause__})" if error.__cause__ else ""
-    unsent = isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
-    return ModelError(kind, f"{type(error).__name__}: {error}{cause}", unsent=unsent)
+    return ModelError(kind, f"{type(error).__name__}: {error}{cause}", unsent=never_left(error))
 
 
 def broken_stream(message: str, request_id: str | None) -> ModelError:

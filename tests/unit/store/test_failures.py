@@ -353,7 +353,7 @@ async def test_a_migration_that_fails_leaves_the_shape_before_it(
 
     path = tmp_path / "a.duckdb"
     ids = await filled(path)
-    broken = schema.Migration(2, "broken", ("CREATE TABLE half (n INTEGER)", "SELECT nonsense"))
+    broken = schema.Migration(92, "broken", ("CREATE TABLE half (n INTEGER)", "SELECT nonsense"))
     with monkeypatch.context() as patched:
         patched.setattr(schema, "migrations", lambda: (*migrations(), broken))
         await failure(path)
