@@ -16,6 +16,7 @@ import structlog
 from agentd.agent.asking import Asking
 from agentd.agent.budget import Budget, Rules, amounts_of
 from agentd.agent.dispatch import Dispatch
+from agentd.agent.guards import Bounds as GuardBounds
 from agentd.agent.journal import Journal
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
@@ -159,6 +160,7 @@ class LoopFactory:
                 limits.deadline_s or config.agent.deadline_seconds,
                 config.agent.max_reminders,
             ),
+            guards=GuardBounds(**config.guards.model_dump()),
             system=self._system,
             tools=self._tools,
             strings=assignment,

@@ -140,6 +140,22 @@ class ModelsConfig(_Section):
     )
 
 
+class GuardsConfig(_Section):
+    same_result: int = Field(
+        3,
+        ge=0,
+        description="Equal calls with equal results in a row before the model is told; after as "
+        "many again the task fails. 0 = never.",
+    )
+    same_call: int = Field(
+        8, ge=0, description="The same for equal calls, or rounds of them, whose results differ."
+    )
+    alternation: int = Field(
+        3, ge=0, description="The same for rounds of two to four calls: A-B-A-B-A-B are three."
+    )
+    errors: int = Field(6, ge=0, description="The same for failed calls, whatever they are.")
+
+
 def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
@@ -253,6 +269,7 @@ class Config(BaseSettings, Capability):
     daemon: DaemonConfig = Field(default_factory=lambda: DaemonConfig.model_validate({}))
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
+    guards: GuardsConfig = Field(default_factory=lambda: GuardsConfig.model_validate({}))
     budget: BudgetConfig = Field(default_factory=lambda: BudgetConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))

@@ -37,7 +37,8 @@ class Event:
 
     The shapes of `body`:
 
-    user         {"text": str, "source": "task"|"message"|"resume"|"reminder"}
+    user         {"text": str, "source": "task"|"message"|"resume"|"reminder"|"guard",
+                  "rule": of a guard: which streak it is about}
     assistant    {"content": [block], "stop_reason": str, "model": str}
     tool_call    {"call_id": str, "tool": str, "effect": str, "digest": sha256 hex of the arguments}
     tool_result  {"call_id": str, "tool": str, "content": str or [block], "is_error": bool,

@@ -29,7 +29,7 @@ from agentd.models.prices import price_of
 from agentd.models.scripted import ScriptedModel
 from agentd.store.store import Store
 from tests.desk import Desk, always, desk
-from tests.messages_turns import DONE, Call, Failure, Turn, call
+from tests.messages_turns import DONE, Call, Failure, Turn
 
 _K = ModelErrorKind
 # claude-haiku-4-5: 1, 5, 1.25 and 0.10 US dollars for a million tokens
@@ -56,7 +56,7 @@ async def test_a_call_is_settled_at_what_it_has_cost(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scope", ["task", "session", "day", "total"])
 async def test_a_call_that_would_break_a_limit_is_not_made(scope: str, tmp_path: Path) -> None:
-    limit: dict[str, Any] = {f"budget__{scope}_usd": 0.04}
+    limit: dict[str, Any] = {f"budget__{scope}_usd": 0.04, "guards__same_result": 0}
     async with desk(tmp_path, behave=always(_TURN), **limit, **_SMALL) as at:
         task = await at.work()
         spent, reserved = await ledger(at)
@@ -128,17 +128,20 @@ async def test_policy_fail_ends_the_task_with_the_reason(tmp_path: Path) -> None
 async def test_policy_cheaper_goes_on_with_the_cheaper_model_and_then_waits(tmp_path: Path) -> None:
     settings = {
         "agent__model": "anthropic:claude-opus-4-6",  # five times the price
-        "budget__task_usd": 0.05,
+        "budget__task_usd": 0.265,
         "budget__when_spent": "cheaper",
         "budget__cheaper_model": "anthropic:claude-haiku-4-5",
+        "guards__same_result": 0,
+        "guards__same_call": 0,
     }
     async with desk(tmp_path, behave=always(_TURN), **settings, **_SMALL) as at:
         task = await at.work()
         asked = [request["model"] for request in at.api.requests]
         rows = await at.rows("SELECT model, cost_microusd FROM model_calls ORDER BY started_at")
-    assert asked[0] == "claude-haiku-4-5"  # the first request is bounded by its bytes
-    assert set(asked) == {"claude-haiku-4-5"}
-    assert sum(row["cost_microusd"] for row in rows) <= 50_000
+    assert asked == sorted(asked, reverse=True)
+    assert set(asked) == {"claude-opus-4-6", "claude-haiku-4-5"}
+    assert {row["model"] for row in rows} == set(asked)
+    assert 240_000 < sum(row["cost_microusd"] for row in rows) <= 265_000
     assert task.state is TaskState.WAITING
 
 
