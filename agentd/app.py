@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from zoneinfo import ZoneInfo
 
 import anyio
 import structlog
@@ -219,7 +218,7 @@ def _budget_rules(config: Config, model: Callable[[str], Model]) -> Rules:
         amounts=budget.amounts(),
         when_spent=budget.when_spent,
         cheaper=partial(model, cheaper) if cheaper else None,
-        zone=ZoneInfo(budget.timezone),
+        zone=budget.zone(),
         wait_most=timedelta(days=config.agent.max_wait_days),
     )
 

@@ -159,7 +159,7 @@ class GuardsConfig(_Section):
 def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
-    except (ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError) as error:
         raise ValueError("must be a time zone, e.g. Europe/Berlin or UTC") from error
     return text
 
@@ -191,13 +191,16 @@ class BudgetConfig(_Section):
         None, description="The model to go on with when when_spent is cheaper."
     )
 
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.timezone)
+
     def amounts(self) -> dict[Scope, Amount]:
         """The limits that are set, by what they are about."""
         found: dict[Scope, Amount] = {}
         for scope in Scope:
-            name = "total" if scope is Scope.ALL else scope
-            usd: float | None = getattr(self, f"{name}_usd")
-            amount = Amount(None if usd is None else microusd(usd), getattr(self, f"{name}_tokens"))
+            usd: float | None = getattr(self, scope.key())
+            tokens: int | None = getattr(self, scope.key(in_tokens=True))
+            amount = Amount(None if usd is None else microusd(usd), tokens)
             if amount:
                 found[scope] = amount
         return found

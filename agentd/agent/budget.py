@@ -15,7 +15,7 @@ import structlog
 
 from agentd.agent.journal import Journal
 from agentd.agent.measure import Measure
-from agentd.domain.budget import Amount, Limit, Scope, dollars
+from agentd.domain.budget import Amount, Limit, Scope, dollars, midnight, next_midnight
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.ids import new_id
 from agentd.domain.task import TaskState
@@ -185,7 +185,7 @@ class Budget:
 
     async def _refuse_unpriced(self, model: Model, scope: Scope) -> Ending:
         text = (
-            f"no price is known for {model.name}, and a limit in dollars applies ({_key(scope)}): "
+            f"no price is known for {model.name}, and a limit in dollars applies ({scope.key()}): "
             "set models.prices for it, or limit tokens instead"
         )
         await self.journal.note("budget_unpriced", reason=text)
@@ -228,24 +228,11 @@ def explain(shortage: Shortage) -> str:
     else:
         most, spent = limit.amount.cost_microusd, used.spent_microusd
         words = [dollars(value or 0) for value in (most, spent, wanted.cost_microusd)]
-    key = _key(limit.scope, in_tokens=shortage.in_tokens)
+    key = limit.scope.key(in_tokens=shortage.in_tokens)
     return (
         f"budget: the limit {key} is {words[0]}, {words[1]} are spent, and the next call may take "
         f"up to {words[2]}"
     )
-
-
-def midnight(now: datetime, zone: ZoneInfo, scope: Scope = Scope.DAY) -> datetime | None:
-    """When the day of `now` began in `zone`; None for a scope that knows no days."""
-    if scope is not Scope.DAY:
-        return None
-    return now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-
-
-def next_midnight(now: datetime, zone: ZoneInfo) -> datetime:
-    # Wall-clock arithmetic: a day of 23 or 25 hours ends at midnight, too.
-    today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return today + timedelta(days=1)
 
 
 def _never_fits(shortage: Shortage) -> bool:
@@ -254,11 +241,6 @@ def _never_fits(shortage: Shortage) -> bool:
     if shortage.in_tokens:
         return wanted.tokens > (amount.tokens or 0)
     return (wanted.cost_microusd or 0) > (amount.cost_microusd or 0)
-
-
-def _key(scope: Scope, *, in_tokens: bool = False) -> str:
-    name = "total" if scope is Scope.ALL else scope
-    return f"{name}_tokens" if in_tokens else f"{name}_usd"
 
 
 def _bare(name: str) -> str:

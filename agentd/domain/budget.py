@@ -1,8 +1,9 @@
 """Limits of money and tokens, and what a limit is about."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
 MICROUSD = 1_000_000
 
@@ -13,6 +14,11 @@ class Scope(StrEnum):
     SCHEDULE = "schedule"
     DAY = "day"
     ALL = "all"  # the installation, for ever
+
+    def key(self, *, in_tokens: bool = False) -> str:
+        """Of the setting, in [budget]."""
+        name = "total" if self is Scope.ALL else self.value
+        return f"{name}_tokens" if in_tokens else f"{name}_usd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +59,16 @@ def microusd(usd: float) -> int:
 def dollars(cost_microusd: int) -> str:
     """As people read it: $1.25; four places below a dollar."""
     return f"${cost_microusd / MICROUSD:,.{2 if cost_microusd >= MICROUSD else 4}f}"
+
+
+def midnight(now: datetime, zone: ZoneInfo, scope: Scope = Scope.DAY) -> datetime | None:
+    """When the day of `now` began in `zone`; None for a scope that knows no days."""
+    if scope is not Scope.DAY:
+        return None
+    return now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+
+
+def next_midnight(now: datetime, zone: ZoneInfo) -> datetime:
+    # Wall-clock arithmetic: a day of 23 or 25 hours ends at midnight, too.
+    today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return today + timedelta(days=1)

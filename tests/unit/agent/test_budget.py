@@ -14,11 +14,9 @@ from agentd.agent.budget import (
     Rules,
     amounts_of,
     may_have_cost,
-    midnight,
-    next_midnight,
 )
 from agentd.agent.journal import Journal
-from agentd.domain.budget import Amount
+from agentd.domain.budget import Amount, midnight, next_midnight
 from agentd.domain.clock import SystemClock
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
