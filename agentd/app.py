@@ -13,13 +13,15 @@ import anyio
 import structlog
 
 from agentd.agent.asking import Asking
-from agentd.agent.budget import Budget, Rules, amounts_of
+from agentd.agent.budget import Budget, Rules
 from agentd.agent.dispatch import Dispatch
 from agentd.agent.guards import Bounds as GuardBounds
 from agentd.agent.journal import Journal
+from agentd.agent.ledger import Ledger
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
+from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.supervisor import Until
@@ -119,6 +121,7 @@ class LoopFactory:
             name: Price(**each.model_dump()) for name, each in self.config.models.prices.items()
         }
         self._price = partial(price_of, overrides=prices)
+        self._ledger = Ledger(BudgetStore(self.store, self.clock))
         self._rules = _budget_rules(self.config, self.model)
 
     def __call__(self, assignment: Assignment) -> Loop:
@@ -136,9 +139,11 @@ class LoopFactory:
                 price=self._price,
                 budget=Budget(
                     journal=journal,
+                    ledger=self._ledger,
                     rules=self._rules,
-                    amounts=amounts_of(
-                        self._rules, Amount(limits.max_cost_microusd, limits.max_total_tokens)
+                    amounts=with_own(
+                        self._rules.amounts,
+                        Amount(limits.max_cost_microusd, limits.max_total_tokens),
                     ),
                     price=self._price,
                     stopping=assignment.stopping,
@@ -184,6 +189,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     factory = LoopFactory(config, store, clock, toolbox)
     if abandoned := await BudgetStore(store, clock).charge_abandoned():
         _log.warning("model calls that never came back are counted in full", calls=abandoned)
+    if woken := await wake_where_limits_changed(store, clock, config.budget.amounts()):
+        _log.info("tasks try again: the limit they waited for has changed", tasks=woken)
     try:
         # Its SDK takes a second to load: not while the first task waits for it.
         factory.model(config.agent.model)

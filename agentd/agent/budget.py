@@ -7,21 +7,21 @@ back nobody knows, so it counts as its worst case; docs/cost.md says when.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 import anyio
 import structlog
 
 from agentd.agent.journal import Journal
+from agentd.agent.ledger import Ledger
 from agentd.agent.measure import Measure
-from agentd.domain.budget import Amount, Limit, Scope, dollars, midnight, next_midnight
+from agentd.agent.spent import BudgetSpent, WhenSpent, ending_of, unpriced
+from agentd.domain.budget import Amount, Limit, Scope, midnight
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.ids import new_id
-from agentd.domain.task import TaskState
 from agentd.domain.usage import Price, Usage
 from agentd.models.model import Model, ModelReply, ModelRequest
-from agentd.store.budgets import BudgetStore, Reservation, Shortage
+from agentd.store.budgets import Asked, Reservation, Shortage
 from agentd.store.model_calls import ModelCall
 from agentd.store.runs import Ending
 
@@ -32,15 +32,6 @@ _LOOK_AGAIN_MOST_S = 1.0
 _UNANSWERED = frozenset(
     {ModelErrorKind.TIMEOUT, ModelErrorKind.CONNECTION, ModelErrorKind.BROKEN_STREAM}
 )
-WhenSpent = Literal["wait", "fail", "cheaper"]
-
-
-class BudgetSpent(Exception):
-    """A signal: the next call would break a limit. `ending`: how the run ends therefore."""
-
-    def __init__(self, ending: Ending) -> None:
-        self.ending = ending
-        super().__init__(ending.waiting_reason or ending.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +59,14 @@ class Budget:
     """The limits of one run. `amounts`: by the rules, with the task's own in their place."""
 
     journal: Journal
+    ledger: Ledger
     rules: Rules
     amounts: Mapping[Scope, Amount]
     price: Callable[[str], Price | None]
     stopping: anyio.Event
     schedule_id: str | None = None
     _measure: Measure = field(default_factory=Measure)
+    _swept: bool = False
 
     async def admit(self, model: Model, request: ModelRequest, attempt: int) -> Admitted | None:
         """Let a call through once its worst case fits. None: the daemon stops before.
@@ -133,7 +126,8 @@ class Budget:
         price = self._price(model)
         in_dollars = [s for s, each in self.amounts.items() if each.cost_microusd is not None]
         if price is None and in_dollars:
-            raise BudgetSpent(await self._refuse_unpriced(model, in_dollars[0]))
+            ending = unpriced(model.name, in_dollars[0])
+            raise BudgetSpent(await self._noted("budget_unpriced", ending))
         worst = Usage(
             cache_write_tokens=self._measure.input_tokens(request),
             output_tokens=request.max_tokens,
@@ -151,8 +145,10 @@ class Budget:
             output_tokens=worst.output_tokens,
             cost_microusd=dearest(price, worst) if price else None,
         )
-        ledger = BudgetStore(self.journal.db, self.journal.clock)
-        shortage = await ledger.reserve(run, wanted, self._limits(now))
+        if not self._swept:
+            self._swept = True
+            await self.ledger.store.charge_abandoned()
+        shortage = await self.ledger.reserve(Asked(run, wanted, self._limits(now)))
         return shortage or Admitted(model, request, wanted)
 
     def _limits(self, now: datetime) -> list[Limit]:
@@ -172,35 +168,17 @@ class Budget:
         return self.price(_bare(model.name)) or self.price(model.name)
 
     async def _end(self, shortage: Shortage) -> Ending:
-        text = explain(shortage)
-        _log.warning("budget spent", reason=text)
-        await self.journal.note("budget_spent", reason=text)
-        if self.rules.when_spent == "fail":
-            return Ending("failed", TaskState.FAILED, error=text)
-        now = self.journal.clock.now()
-        wake_at = now + self.rules.wait_most
-        if shortage.limit.scope is Scope.DAY and not _never_fits(shortage):
-            wake_at = next_midnight(now, self.rules.zone)
-        return Ending("waiting", TaskState.WAITING, waiting_reason=text, wake_at=wake_at)
-
-    async def _refuse_unpriced(self, model: Model, scope: Scope) -> Ending:
-        text = (
-            f"no price is known for {model.name}, and a limit in dollars applies ({scope.key()}): "
-            "set models.prices for it, or limit tokens instead"
+        rules, now = self.rules, self.journal.clock.now()
+        return await self._noted(
+            "budget_spent",
+            ending_of(shortage, rules.when_spent, now, rules.zone, rules.wait_most),
         )
-        await self.journal.note("budget_unpriced", reason=text)
-        return Ending("failed", TaskState.FAILED, error=text)
 
-
-def amounts_of(rules: Rules, own: Amount) -> dict[Scope, Amount]:
-    """The limits that apply: what the task says of itself goes before the configuration."""
-    amounts = dict(rules.amounts)
-    general = amounts.get(Scope.TASK, Amount())
-    amounts[Scope.TASK] = Amount(
-        general.cost_microusd if own.cost_microusd is None else own.cost_microusd,
-        general.tokens if own.tokens is None else own.tokens,
-    )
-    return {scope: amount for scope, amount in amounts.items() if amount}
+    async def _noted(self, note: str, ending: Ending) -> Ending:
+        reason = ending.waiting_reason or ending.error
+        _log.warning(note.replace("_", " "), reason=reason)
+        await self.journal.note(note, reason=reason)
+        return ending
 
 
 def dearest(price: Price, worst: Usage) -> int:
@@ -217,30 +195,6 @@ def may_have_cost(error: ModelError) -> bool:
     if error.unsent:
         return False
     return error.kind in _UNANSWERED if error.status is None else error.status < 400
-
-
-def explain(shortage: Shortage) -> str:
-    """For the person who finds the task waiting."""
-    limit, used, wanted = shortage.limit, shortage.used, shortage.wanted
-    if shortage.in_tokens:
-        most, spent, next_ = limit.amount.tokens, used.spent_tokens, wanted.tokens
-        words = [f"{value or 0:,} tokens" for value in (most, spent, next_)]
-    else:
-        most, spent = limit.amount.cost_microusd, used.spent_microusd
-        words = [dollars(value or 0) for value in (most, spent, wanted.cost_microusd)]
-    key = limit.scope.key(in_tokens=shortage.in_tokens)
-    return (
-        f"budget: the limit {key} is {words[0]}, {words[1]} are spent, and the next call may take "
-        f"up to {words[2]}"
-    )
-
-
-def _never_fits(shortage: Shortage) -> bool:
-    """Not even with nothing spent."""
-    amount, wanted = shortage.limit.amount, shortage.wanted
-    if shortage.in_tokens:
-        return wanted.tokens > (amount.tokens or 0)
-    return (wanted.cost_microusd or 0) > (amount.cost_microusd or 0)
 
 
 def _bare(name: str) -> str:

@@ -1,7 +1,7 @@
 """Limits of money and tokens, and what a limit is about."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -65,10 +65,11 @@ def midnight(now: datetime, zone: ZoneInfo, scope: Scope = Scope.DAY) -> datetim
     """When the day of `now` began in `zone`; None for a scope that knows no days."""
     if scope is not Scope.DAY:
         return None
-    return now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    local = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return local.astimezone(UTC)
 
 
 def next_midnight(now: datetime, zone: ZoneInfo) -> datetime:
     # Wall-clock arithmetic: a day of 23 or 25 hours ends at midnight, too.
     today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
-    return today + timedelta(days=1)
+    return (today + timedelta(days=1)).astimezone(UTC)

@@ -5,7 +5,7 @@ two calls ever count on the same rest.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,6 +55,15 @@ class Shortage:
     for_good: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that a run wants to make, and the limits that apply to it."""
+
+    run: Run
+    wanted: Reservation
+    limits: Sequence[Limit]
+
+
 class BudgetStore(Capability):
     """Works on the store (each call its own transaction) and inside an open transaction alike."""
 
@@ -62,24 +71,20 @@ class BudgetStore(Capability):
         self._db = db
         self._clock = clock
 
-    async def reserve(
-        self, run: Run, wanted: Reservation, limits: Sequence[Limit]
-    ) -> Shortage | None:
-        """Set the worst case of a call aside; on disk when this returns.
+    async def reserve(self, asked: Sequence[Asked]) -> Sequence[Shortage | RunLost | None]:
+        """Set the worst cases of calls aside, in their order; on disk when this returns.
 
-        The limit that speaks against it, if one does; nothing is reserved then. Raises RunLost.
+        For each what speaks against it: a limit, or that its run has lost its task; nothing is
+        reserved for it then.
         """
         async with self._db.transaction() as conn:
+            granted, answers = await _decide(conn, asked)
+            if any(answers) and await _charge_abandoned(conn):
+                granted, answers = await _decide(conn, asked)
             # No fence: a reservation that is dropped at the commit would change the sums that
             # others of the same commit have read already.
-            used = await _used(conn, run, limits)
-            shortage = _shortage(wanted, limits, used)
-            if shortage is not None and await _charge_abandoned(conn):
-                used = await _used(conn, run, limits)
-                shortage = _shortage(wanted, limits, used)
-            if shortage is None:
-                await conn.execute(_SQL["reserve"], **_parameters(wanted))
-            return shortage
+            await conn.execute_many(_SQL["reserve"], [_parameters(each) for each in granted])
+            return answers
 
     async def charge_abandoned(self) -> int:
         """Count the calls of runs that are over at their worst case; how many there were."""
@@ -93,6 +98,11 @@ class BudgetStore(Capability):
         async with self._db.transaction() as conn:
             found = await conn.fetch_each(*(_question(limit) for limit in limits))
             return [_totals(row) for (row,) in found]
+
+    async def waiting(self) -> Sequence[rows.Row]:
+        """The tasks that wait for a limit, which their reason names, and their own limits."""
+        async with self._db.transaction() as conn:
+            return await conn.fetch(_SQL["waiting"])
 
     async def raise_limits(
         self, task_id: TaskId, max_cost_microusd: int | None, max_total_tokens: int | None
@@ -108,15 +118,56 @@ class BudgetStore(Capability):
             )
 
 
-async def _used(conn: Connection, run: Run, limits: Sequence[Limit]) -> list[Used]:
-    """Of each scope, while `run` owns its task. Raises RunLost."""
+async def _decide(
+    conn: Connection, asked: Sequence[Asked]
+) -> tuple[list[Reservation], list[Shortage | RunLost | None]]:
+    """Which calls fit, each after those before it, and what speaks against the others."""
+    scopes = list({_scope(limit): limit for each in asked for limit in each.limits}.values())
+    ids = list({each.run.task_id for each in asked})
     running, *found = await conn.fetch_each(
-        (_SQL["is_running"], {"id": run.task_id, "token": run.token}),
-        *(_question(limit) for limit in limits),
+        (_SQL["running"], {"ids": ids}), *(_question(limit) for limit in scopes)
     )
-    if not running:
-        raise RunLost(run.task_id, run.id)
-    return [_totals(row) for (row,) in found]
+    owners = {(row["id"], row["token"]) for row in running}
+    used = {_scope(limit): _totals(row) for limit, (row,) in zip(scopes, found, strict=True)}
+    granted: list[Reservation] = []
+    answers: list[Shortage | RunLost | None] = []
+    for each in asked:
+        if (each.run.task_id, each.run.token) not in owners:
+            answers.append(RunLost(each.run.task_id, each.run.id))
+            continue
+        so_far = [used[_scope(limit)] for limit in each.limits]
+        answers.append(_shortage(each.wanted, each.limits, so_far))
+        if answers[-1] is None:
+            granted.append(each.wanted)
+            for limit in scopes:
+                if _concerns(limit, each.wanted):
+                    used[_scope(limit)] = _with(used[_scope(limit)], each.wanted)
+    return granted, answers
+
+
+def _scope(limit: Limit) -> tuple[Scope, str | None, datetime | None]:
+    """What it is about, without how much."""
+    return limit.scope, limit.id, limit.since
+
+
+def _concerns(limit: Limit, wanted: Reservation) -> bool:
+    match limit.scope:
+        case Scope.TASK:
+            return limit.id == wanted.task_id
+        case Scope.SESSION:
+            return limit.id == wanted.session_id
+        case Scope.SCHEDULE:
+            return limit.id == wanted.schedule_id
+        case Scope.DAY | Scope.ALL:
+            return limit.since is None or limit.since <= wanted.started_at
+
+
+def _with(used: Used, wanted: Reservation) -> Used:
+    return replace(
+        used,
+        reserved_microusd=used.reserved_microusd + (wanted.cost_microusd or 0),
+        reserved_tokens=used.reserved_tokens + wanted.tokens,
+    )
 
 
 async def _charge_abandoned(conn: Connection) -> int:

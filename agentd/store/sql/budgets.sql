@@ -61,8 +61,8 @@ FROM (
     FROM reservations WHERE started_at >= $since
 ) AS ledger;
 
--- query: is_running
-SELECT id FROM tasks WHERE id = $id AND token = $token AND state = 'running';
+-- query: running
+SELECT id, token FROM tasks WHERE id = ANY($ids) AND state = 'running';
 
 -- query: reserve
 INSERT INTO reservations (
@@ -91,6 +91,11 @@ INSERT INTO model_calls (
 SELECT id, session_id, task_id, run_id, schedule_id, model, attempt, started_at, 0, 'unknown',
     0, output_tokens, input_tokens, 0, cost_microusd
 FROM reservations WHERE id = ANY($ids);
+
+-- query: waiting
+-- Tasks that wait for money or tokens; the reason says for which limit.
+SELECT id, waiting_reason, max_cost_microusd, max_total_tokens FROM tasks
+WHERE state = 'waiting' AND left(waiting_reason, 18) = 'budget: the limit ' ORDER BY id;
 
 -- query: raise_limits
 -- None leaves a limit as it is. Not of a task that somebody works: its run has read them.

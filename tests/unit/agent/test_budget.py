@@ -12,10 +12,11 @@ from agentd.agent.budget import (
     Admitted,
     Budget,
     Rules,
-    amounts_of,
     may_have_cost,
 )
 from agentd.agent.journal import Journal
+from agentd.agent.ledger import Ledger
+from agentd.agent.spent import with_own
 from agentd.domain.budget import Amount, midnight, next_midnight
 from agentd.domain.clock import SystemClock
 from agentd.domain.errors import ModelError, ModelErrorKind
@@ -25,6 +26,7 @@ from agentd.domain.task import Limits, TaskState
 from agentd.models.model import ModelRequest
 from agentd.models.prices import price_of
 from agentd.models.scripted import ScriptedModel
+from agentd.store.budgets import BudgetStore
 from agentd.store.store import Store
 from tests.desk import Desk, always, desk
 from tests.messages_turns import DONE, Call, Failure, Turn
@@ -101,6 +103,19 @@ async def test_a_task_that_waits_goes_on_with_a_higher_limit(tmp_path: Path) -> 
         assert at.api.requests == []
         await at.raise_limit(task, 1_000_000)
         await at.tasks.resume(task.id)
+        await at.drain()
+        assert (await at.tasks.get(task.id)).state is TaskState.COMPLETED
+
+
+async def test_a_limit_that_was_changed_lets_tasks_try_again_with_the_next_daemon(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path, DONE, budget__total_usd=0.000_1, **_SMALL) as at:
+        task = await at.work()
+        assert task.state is TaskState.WAITING
+        await at.drain()
+        assert len(await at.runs.of_task(task.id)) == 1, "the same limit woke it"
+    async with desk(tmp_path, DONE, budget__total_usd=1.0, **_SMALL) as at:
         await at.drain()
         assert (await at.tasks.get(task.id)).state is TaskState.COMPLETED
 
@@ -213,7 +228,8 @@ async def test_without_a_limit_the_database_is_not_even_opened(tmp_path: Path) -
     rules = Rules({}, "wait", None, ZoneInfo("UTC"), timedelta(days=1))
     async with Store(path) as store:
         journal = Journal(run, store, SystemClock())
-        budget = Budget(journal, rules, amounts_of(rules, Amount()), price_of, anyio.Event())
+        ledger = Ledger(BudgetStore(store, SystemClock()))
+        budget = Budget(journal, ledger, rules, with_own({}, Amount()), price_of, anyio.Event())
         request = ModelRequest("demo", "", [], [], 100, 0)
         model = ScriptedModel("demo")
         assert await budget.admit(model, request, 1) == Admitted(model, request)

@@ -1,6 +1,7 @@
 """The ledger never promises more than there is, however many ask at once."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,12 +9,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from agentd.agent.ledger import Ledger
 from agentd.domain.budget import Amount, Limit, Scope, Used
 from agentd.domain.errors import RunLost
 from agentd.domain.ids import new_id
 from agentd.domain.run import Run
 from agentd.domain.task import NewTask, TaskState
-from agentd.store.budgets import BudgetStore, Reservation, Shortage
+from agentd.store.budgets import Asked, BudgetStore, Reservation, Shortage
 from agentd.store.events import EventStore
 from agentd.store.model_calls import ModelCall
 from agentd.store.runs import Ending, RunStore
@@ -28,6 +30,12 @@ _TURNS = 1000
 @pytest.fixture
 def ledger(store: Store, clock: HandClock) -> BudgetStore:
     return BudgetStore(store, clock)
+
+
+async def reserve(
+    ledger: BudgetStore, run: Run, asked: Reservation, limits: Sequence[Limit]
+) -> Shortage | None:
+    return await Ledger(ledger).reserve(Asked(run, asked, limits))
 
 
 async def running(tasks: TaskStore, runs: RunStore, count: int = 1) -> list[Run]:
@@ -62,12 +70,13 @@ async def test_1000_turns_at_once_never_take_the_ledger_over_its_cap(
     limit = Limit(Scope.ALL, Amount(cost_microusd=cap))
     refused: list[Shortage] = []
     spent = 0
+    together = Ledger(ledger)
 
     async def turn(run: Run, worst: int, cost: int) -> None:
         nonlocal spent
         asked = wanted(run, worst)
         pause_s = 0.05
-        while (shortage := await ledger.reserve(run, asked, [limit])) is not None:
+        while (shortage := await together.reserve(Asked(run, asked, [limit]))) is not None:
             assert shortage.used.spent_microusd + shortage.used.reserved_microusd <= cap, seed
             if shortage.for_good:
                 refused.append(shortage)
@@ -101,13 +110,53 @@ async def test_two_stores_share_one_ledger(
         granted: list[int] = []
 
         async def ask(number: int) -> None:
-            if await ledgers[number % 2].reserve(run, wanted(run), [limit]) is None:
+            if await reserve(ledgers[number % 2], run, wanted(run), [limit]) is None:
                 granted.append(number)
 
         async with anyio.create_task_group() as group:
             for number in range(30):
                 group.start_soon(ask, number)
     assert len(granted) == 10
+
+
+async def test_who_asks_together_is_answered_in_order_and_counts_for_the_next(
+    tasks: TaskStore, runs: RunStore, ledger: BudgetStore
+) -> None:
+    one, two = await running(tasks, runs, 2)
+    of_one = Limit(Scope.TASK, Amount(cost_microusd=150), one.task_id)
+    of_all = Limit(Scope.ALL, Amount(cost_microusd=250))
+    asked = [
+        Asked(one, wanted(one), [of_one, of_all]),
+        Asked(one, wanted(one), [of_one]),
+        Asked(two, wanted(two), [of_all]),
+        Asked(two, wanted(two), [of_all]),
+        Asked(two, wanted(two), []),
+    ]
+    answers = await ledger.reserve(asked)
+    against = [each.limit if isinstance(each, Shortage) else each for each in answers]
+    assert against == [None, of_one, None, of_all, None]
+    assert await ledger.used([of_all]) == [Used(0, 0, 300, 30)]
+
+
+async def test_who_is_cancelled_while_it_waits_keeps_nobody_from_being_answered(
+    tasks: TaskStore, runs: RunStore, ledger: BudgetStore
+) -> None:
+    (run,) = await running(tasks, runs)
+    together, answers = Ledger(ledger), list[Shortage | None]()
+
+    async def ask(scope: anyio.CancelScope) -> None:
+        with scope:
+            answers.append(await together.reserve(Asked(run, wanted(run), [])))
+
+    scopes = [anyio.CancelScope() for _ in range(9)]
+    async with anyio.create_task_group() as group:
+        for scope in scopes:
+            group.start_soon(ask, scope)
+        await anyio.lowlevel.checkpoint()
+        for scope in scopes[::2]:
+            scope.cancel()
+    assert len(answers) >= 4
+    assert await together.reserve(Asked(run, wanted(run), [])) is None
 
 
 async def test_each_scope_counts_its_own(
@@ -120,11 +169,11 @@ async def test_each_scope_counts_its_own(
     one, two = await running(tasks, runs, 2)
     first, second = wanted(one, clock=clock), replace(wanted(two, clock=clock), schedule_id=None)
     for run, each in ((one, first), (two, second)):
-        assert await ledger.reserve(run, each, []) is None
+        assert await reserve(ledger, run, each, []) is None
     await events.append(one, [], calls=[row(first, 70, 7)])
     clock.advance(24 * 3600)
     third = wanted(one, clock=clock)
-    assert await ledger.reserve(one, third, []) is None
+    assert await reserve(ledger, one, third, []) is None
     amount, today = Amount(1), clock.now() - timedelta(hours=1)
     used = await ledger.used(
         [
@@ -149,11 +198,11 @@ async def test_what_only_the_calls_under_way_stand_against_is_no_end(
 ) -> None:
     (run,) = await running(tasks, runs)
     limits = [Limit(Scope.ALL, Amount(cost_microusd=150)), Limit(Scope.DAY, Amount(tokens=5))]
-    assert await ledger.reserve(run, wanted(run, 100, 1), limits) is None
-    shortage = await ledger.reserve(run, wanted(run, 100, 1), limits)
+    assert await reserve(ledger, run, wanted(run, 100, 1), limits) is None
+    shortage = await reserve(ledger, run, wanted(run, 100, 1), limits)
     assert shortage is not None
     assert (shortage.for_good, shortage.in_tokens) == (False, False)
-    shortage = await ledger.reserve(run, wanted(run, 100, 6), limits)
+    shortage = await reserve(ledger, run, wanted(run, 100, 6), limits)
     assert shortage is not None  # of two the one that does not pass by itself
     assert (shortage.for_good, shortage.in_tokens) == (True, True)
 
@@ -163,13 +212,13 @@ async def test_what_a_dead_run_left_behind_is_charged_in_full(
 ) -> None:
     (run,) = await running(tasks, runs)
     limit = Limit(Scope.ALL, Amount(cost_microusd=150))
-    assert await ledger.reserve(run, wanted(run), [limit]) is None
+    assert await reserve(ledger, run, wanted(run), [limit]) is None
     assert await ledger.charge_abandoned() == 0
     await runs.take_over([DAEMON])
     (again,) = [claim.run for claim in (await runs.glance(DAEMON, limit=1)).claims]
     with pytest.raises(RunLost):
-        await ledger.reserve(run, wanted(run, 1), [limit])
-    shortage = await ledger.reserve(again, wanted(again), [limit])
+        await Ledger(ledger).reserve(Asked(run, wanted(run, 1), [limit]))
+    shortage = await reserve(ledger, again, wanted(again), [limit])
     assert shortage is not None
     assert shortage.for_good
     assert shortage.used == Used(100, 10, 0, 0)
@@ -182,7 +231,7 @@ async def test_a_run_that_has_lost_its_task_can_not_settle(
 ) -> None:
     (run,) = await running(tasks, runs)
     asked = wanted(run)
-    assert await ledger.reserve(run, asked, []) is None
+    assert await reserve(ledger, run, asked, []) is None
     await runs.take_over([DAEMON])
     with pytest.raises(RunLost):
         await events.append(run, [], calls=[row(asked, 1)])
