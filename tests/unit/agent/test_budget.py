@@ -16,17 +16,18 @@ from agentd.agent.budget import (
 )
 from agentd.agent.journal import Journal
 from agentd.agent.ledger import Ledger
-from agentd.agent.spent import with_own
-from agentd.domain.budget import Amount, midnight, next_midnight
+from agentd.domain.budget import midnight, next_midnight
 from agentd.domain.clock import SystemClock
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.domain.task import Limits, TaskState
-from agentd.models.model import ModelRequest
+from agentd.domain.usage import Usage
+from agentd.models.model import ModelReply, ModelRequest
 from agentd.models.prices import price_of
 from agentd.models.scripted import ScriptedModel
-from agentd.store.budgets import BudgetStore
+from agentd.store.budgets import BudgetStore, Reservation
+from agentd.store.model_calls import ModelCall
 from agentd.store.store import Store
 from tests.desk import Desk, always, desk
 from tests.messages_turns import DONE, Call, Failure, Turn
@@ -222,18 +223,33 @@ async def test_a_call_that_was_cut_off_counts_in_full_as_soon_as_it_matters(tmp_
     assert row == {"outcome": "unknown", "output_tokens": 1000}
 
 
-async def test_without_a_limit_the_database_is_not_even_opened(tmp_path: Path) -> None:
-    path = tmp_path / "agentd.duckdb"
+def budget_on(store: Store) -> Budget:
+    """Of a run without any limit."""
     run = Run(RunId("r"), TaskId("t"), SessionId("s"), DaemonId("d"), 1, 1, datetime.now(UTC))
     rules = Rules({}, "wait", None, ZoneInfo("UTC"), timedelta(days=1))
+    journal, ledger = Journal(run, store, SystemClock()), Ledger(BudgetStore(store, SystemClock()))
+    return Budget(journal, ledger, rules, {}, price_of, anyio.Event(), schedule_id="nightly")
+
+
+_REQUEST = ModelRequest("demo", "", [], [], 100, 0)
+
+
+async def test_without_a_limit_the_database_is_not_even_opened(tmp_path: Path) -> None:
+    path, model = tmp_path / "agentd.duckdb", ScriptedModel("demo")
     async with Store(path) as store:
-        journal = Journal(run, store, SystemClock())
-        ledger = Ledger(BudgetStore(store, SystemClock()))
-        budget = Budget(journal, ledger, rules, with_own({}, Amount()), price_of, anyio.Event())
-        request = ModelRequest("demo", "", [], [], 100, 0)
-        model = ScriptedModel("demo")
-        assert await budget.admit(model, request, 1) == Admitted(model, request)
+        assert await budget_on(store).admit(model, _REQUEST, 1) == Admitted(model, _REQUEST)
     assert not path.exists()
+
+
+async def test_the_day_of_the_reservation_pays_whenever_the_reply_comes(store: Store) -> None:
+    budget, model, now = budget_on(store), ScriptedModel("demo"), datetime.now(UTC)
+    whose = (SessionId("s"), TaskId("t"), RunId("r"))
+    reserved = Reservation("id", *whose, "nightly", model.name, 1, now, 10, 100, 0)
+    late = ModelCall("x", *whose, model.name, 1, now + timedelta(days=1), 5, "ok")
+    reply = ModelReply([], "end_turn", Usage(), model.name)
+    row = budget.counted(late, Admitted(model, _REQUEST, reserved), reply=reply)
+    assert (row.id, row.started_at, row.settles) == ("id", now, True)
+    assert row.schedule_id == "nightly"
 
 
 def test_an_error_before_anything_was_sent_costs_nothing() -> None:

@@ -150,6 +150,11 @@ def test_equal_arguments_are_equal_in_any_order_and_calls_that_were_refused_coun
     assert talk.turn(("ls", {"a": 1, "b": 2}, "x")) == "same_result"
 
 
+def test_equal_calls_are_no_rounds() -> None:
+    talk = Talk(Bounds(same_result=0))
+    assert [talk.turn(_A) for _ in range(8)] == [*[""] * 7, "same_call"]
+
+
 def test_0_turns_a_guard_off() -> None:
     talk = Talk(Bounds(same_result=0, same_call=0, alternation=0, errors=0))
     assert [talk.turn(_A, error=True) for _ in range(40)] == [""] * 40

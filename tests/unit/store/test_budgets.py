@@ -12,7 +12,7 @@ import pytest
 from agentd.agent.ledger import Ledger
 from agentd.domain.budget import Amount, Limit, Scope, Used
 from agentd.domain.errors import RunLost
-from agentd.domain.ids import new_id
+from agentd.domain.ids import SessionId, new_id
 from agentd.domain.run import Run
 from agentd.domain.task import NewTask, TaskState
 from agentd.store.budgets import Asked, BudgetStore, Reservation, Shortage
@@ -166,7 +166,9 @@ async def test_each_scope_counts_its_own(
     ledger: BudgetStore,
     clock: HandClock,
 ) -> None:
-    one, two = await running(tasks, runs, 2)
+    (one,) = await running(tasks, runs)
+    await tasks.enqueue(NewTask(prompt="x", session_id=SessionId("main")))
+    (two,) = [claim.run for claim in (await runs.glance(DAEMON, limit=1)).claims]
     first, second = wanted(one, clock=clock), replace(wanted(two, clock=clock), schedule_id=None)
     for run, each in ((one, first), (two, second)):
         assert await reserve(ledger, run, each, []) is None
