@@ -6,8 +6,10 @@ import sys
 import click
 
 from agentd.cli.context import (
+    Budget,
     Context,
     Opened,
+    budget_options,
     home_option,
     json_option,
     model_option,
@@ -33,6 +35,7 @@ from agentd.store.tasks import Enqueued
 @click.option("--title", help="A few words for lists.")
 @click.option("--max-iterations", type=click.IntRange(0), help="Replies of the model; 0: no limit.")
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds of one run.")
+@budget_options
 @click.option("--wait", is_flag=True, help="Follow it to its end; exit 1 unless it is completed.")
 @json_option
 @home_option
@@ -51,6 +54,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     title: str | None,
     max_iterations: int | None,
     deadline: float | None,
+    budget: Budget,
     wait: bool,
     as_json: bool,
 ) -> int:
@@ -78,7 +82,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
             not_before=not_before,
             key=key,
             model=model,
-            limits=Limits(max_iterations, deadline),
+            limits=Limits(max_iterations, deadline, *budget),
             enqueued_by="cli",
         )
         enqueued = await opened.tasks.enqueue(new)

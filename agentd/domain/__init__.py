@@ -1,5 +1,6 @@
 """The ground: the words of agentd as types. No input or output; imports nothing of ours.
 
+budget.py      limits of money and tokens
 capability.py  the marker of what may be injected into a tool
 clock.py       the only file that reads the time
 errors.py      the tree of errors

@@ -77,6 +77,8 @@ class TaskStore(Capability):
                 model=new.model,
                 max_tool_iterations=new.limits.max_tool_iterations,
                 deadline_s=new.limits.deadline_s,
+                max_cost_microusd=new.limits.max_cost_microusd,
+                max_total_tokens=new.limits.max_total_tokens,
                 enqueued_by=new.enqueued_by,
                 now=task.created_at,
             )
