@@ -4,20 +4,25 @@ It loads the whole agent, so the command line imports it only where it runs one 
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 
 import anyio
 import structlog
 
 from agentd.agent.asking import Asking
+from agentd.agent.budget import Budget, Rules
 from agentd.agent.dispatch import Dispatch
 from agentd.agent.failover import Candidate, Failover
+from agentd.agent.guards import Bounds as GuardBounds
 from agentd.agent.journal import Journal
+from agentd.agent.ledger import Ledger
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
+from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
@@ -25,6 +30,7 @@ from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.backoff import Attempts
+from agentd.domain.budget import Amount
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.ids import DaemonId, new_id
@@ -36,6 +42,7 @@ from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
+from agentd.store.budgets import BudgetStore
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
@@ -129,6 +136,8 @@ class LoopFactory:
         self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
         self.breakers = _breakers(self.config, self.clock)
         self._price = PriceList(self.config.models.own_prices())
+        self._ledger = Ledger(BudgetStore(self.store, self.clock))
+        self._rules = _budget_rules(self.config, self.model)
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -142,6 +151,17 @@ class LoopFactory:
                 failover=self._failover(task.model or config.agent.model),
                 journal=journal,
                 price=self._price,
+                budget=Budget(
+                    journal=journal,
+                    ledger=self._ledger,
+                    rules=self._rules,
+                    amounts=with_own(
+                        self._rules.amounts,
+                        Amount(limits.max_cost_microusd, limits.max_total_tokens),
+                    ),
+                    price=self._price,
+                    stopping=assignment.stopping,
+                ),
                 stopping=assignment.stopping,
             ),
             dispatch=Dispatch(
@@ -158,6 +178,7 @@ class LoopFactory:
                 limits.deadline_s or config.agent.deadline_seconds,
                 config.agent.max_reminders,
             ),
+            guards=GuardBounds(**config.guards.model_dump()),
             system=self._system,
             tools=self._tools,
             strings=assignment,
@@ -186,6 +207,10 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     context = CallContext(store)
     await toolbox.registry.start(toolbox.injector, context)
     factory = LoopFactory(config, store, clock, toolbox)
+    if abandoned := await BudgetStore(store, clock).charge_abandoned():
+        _log.warning("model calls that never came back are counted in full", calls=abandoned)
+    if woken := await wake_where_limits_changed(store, clock, config.budget.amounts()):
+        _log.info("tasks try again: the limit they waited for has changed", tasks=woken)
     try:
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
@@ -249,6 +274,18 @@ def _breakers(config: Config, clock: Clock) -> Breakers:
         models.breaker_threshold,
         models.breaker_cooldown_seconds,
         models.retry_after_cap_seconds,
+    )
+
+
+def _budget_rules(config: Config, model: Callable[[str], Model]) -> Rules:
+    budget = config.budget
+    cheaper = budget.cheaper_model if budget.when_spent == "cheaper" else None
+    return Rules(
+        amounts=budget.amounts(),
+        when_spent=budget.when_spent,
+        cheaper=partial(model, cheaper) if cheaper else None,
+        zone=budget.zone(),
+        wait_most=timedelta(days=config.agent.max_wait_days),
     )
 
 

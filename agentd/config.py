@@ -32,6 +32,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError
 
 from agentd.config_errors import explain_problems, unknown_variables
+from agentd.config_limits import BudgetLimits, GuardsConfig
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
 from agentd.domain.jsons import is_object
@@ -200,6 +201,18 @@ class ModelsConfig(_Section):
         return {name: Price(**each.model_dump()) for name, each in self.prices.items()}
 
 
+class BudgetConfig(BudgetLimits):
+    cheaper_model: ModelSpec | None = Field(
+        None, description="The model to go on with when when_spent is cheaper."
+    )
+
+    @model_validator(mode="after")
+    def _cheaper_is_named(self) -> Self:
+        if self.when_spent == "cheaper" and self.cheaper_model is None:
+            raise ValueError("when_spent is cheaper, so cheaper_model must name a model")
+        return self
+
+
 class StoreConfig(_Section):
     busy_seconds: float = Field(
         30, gt=0, description="How long to wait for another process that holds the database."
@@ -277,6 +290,8 @@ class Config(BaseSettings, Capability):
     daemon: DaemonConfig = Field(default_factory=lambda: DaemonConfig.model_validate({}))
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
+    guards: GuardsConfig = Field(default_factory=lambda: GuardsConfig.model_validate({}))
+    budget: BudgetConfig = Field(default_factory=lambda: BudgetConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
     schedules: SchedulesConfig = Field(default_factory=lambda: SchedulesConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))

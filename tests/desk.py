@@ -16,6 +16,7 @@ from agentd.domain.event import Event, EventKind
 from agentd.domain.ids import TaskId
 from agentd.domain.task import NewTask, Task
 from agentd.home import make_home
+from agentd.store.budgets import BudgetStore
 from agentd.store.events import EventStore
 from agentd.store.runs import RunStore
 from agentd.store.sessions import SessionStore
@@ -56,6 +57,9 @@ class Desk:
     @property
     def workspace(self) -> Path:
         return self.config.workspace_path
+
+    async def raise_limit(self, task: Task, max_cost_microusd: int) -> None:
+        await BudgetStore(self.store, SystemClock()).raise_limits(task.id, max_cost_microusd, None)
 
     async def enqueue(self, prompt: str = "Do it.", **facts: Any) -> Task:
         new = NewTask(prompt=prompt, enqueued_by="test", **facts)

@@ -1,12 +1,13 @@
 """One reply of the model: every attempt is journaled, and this is the only layer that retries."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import anyio
 import structlog
 
+from agentd.agent.budget import Admitted, Budget
 from agentd.agent.failover import Candidate, Failover, Tries
 from agentd.agent.journal import Journal
 from agentd.domain.errors import ModelError
@@ -35,6 +36,7 @@ class Asking:
     failover: Failover
     journal: Journal
     price: Callable[[str], Price | None]
+    budget: Budget
     stopping: anyio.Event
 
     async def ask(self, request_for: Callable[[Model], ModelRequest]) -> Asked | None:
@@ -42,25 +44,36 @@ class Asking:
         tries = self.failover.begin()
         while (chosen := await self._choose(tries)) is not None:
             model, request = chosen.model, request_for(chosen.model)
+            admitted: Admitted | None = None
             started_at, started = self.journal.clock.now(), self.journal.clock.monotonic()
             try:
                 with chosen.breaker.call():
-                    tries.made += 1
                     await self._note_change(chosen)
-                    reply = await model.reply(request)
+                    # Inside: a reservation whose call is not made would be charged.
+                    admitted = await self.budget.admit(model, request, tries.made + 1)
+                    if admitted is None:
+                        return None
+                    if admitted.model is not model:  # cheaper, perhaps of another provider
+                        model = admitted.model
+                        admitted = replace(admitted, request=request_for(model))
+                    tries.made += 1
+                    started = self.journal.clock.monotonic()
+                    reply = await model.reply(admitted.request)
             except BreakerOpen:
                 continue  # another worker was faster, and finds out how it stands
             except ModelError as error:
                 delay_s = tries.failed(chosen, error)
                 outcome = str(error.kind)
                 call = self._call(model, tries.made, started_at, started, outcome=outcome)
+                if admitted is not None:
+                    call = self.budget.counted(call, admitted, error=error)
                 await self._note_failure(error, tries.made, delay_s, call)
                 if delay_s is None:
                     raise
                 await self._pause(delay_s)
             else:
                 call = self._call(model, tries.made, started_at, started, outcome="ok", reply=reply)
-                return Asked(reply, call)
+                return Asked(reply, self.budget.counted(call, admitted, reply=reply))
         return None
 
     async def _choose(self, tries: Tries) -> Candidate | None:

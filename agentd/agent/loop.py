@@ -11,6 +11,7 @@ import anyio
 import structlog
 
 from agentd.agent.asking import Asking
+from agentd.agent.budget import BudgetSpent
 from agentd.agent.dispatch import Dispatch
 from agentd.agent.endings import (
     AskAgain,
@@ -20,6 +21,8 @@ from agentd.agent.endings import (
     failed_by,
     iterations_used_up,
 )
+from agentd.agent.guards import Bounds as GuardBounds
+from agentd.agent.guards import Tell, circling
 from agentd.agent.journal import Journal
 from agentd.agent.opening import Opening
 from agentd.agent.resume import Resume
@@ -62,6 +65,7 @@ class Loop:
     asking: Asking
     dispatch: Dispatch
     bounds: Bounds
+    guards: GuardBounds
     system: str
     tools: list[dict[str, object]]
     strings: Strings
@@ -88,6 +92,8 @@ class Loop:
                 return await self._turns()
             except ModelError as error:
                 return failed_by(error)
+            except BudgetSpent as spent:
+                return spent.ending
         return deadline_passed(self.journal.own(), self.bounds.deadline_s)
 
     async def _keep_reply(self) -> None:
@@ -100,7 +106,7 @@ class Loop:
 
     async def _turns(self) -> Ending | None:
         while True:
-            ending = await self._react() or self._iterations_used_up()
+            ending = await self._react() or self._iterations_used_up() or self._circling()
             if ending is not None:
                 return ending
             await self._take_messages()
@@ -168,6 +174,15 @@ class Loop:
 
     def _iterations_used_up(self) -> Ending | None:
         return iterations_used_up(self.journal.own(), self.bounds.max_tool_iterations)
+
+    def _circling(self) -> Ending | None:
+        match circling(self.journal.own(), self.guards):
+            case Tell(rule, text):
+                said = self.journal.event(EventKind.USER, text=text, source="guard", rule=rule)
+                self.journal.hold([said])
+                return None
+            case ending:
+                return ending
 
     async def _take_messages(self) -> None:
         if self.strings.inbox.is_set():

@@ -1,17 +1,19 @@
 """What every command shares: the home, its configuration, an opened store."""
 
+import math
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import anyio
 import click
 
 from agentd.config import Config, load_config, model_spec
 from agentd.daemon.wake import poke
+from agentd.domain.budget import microusd
 from agentd.domain.clock import SystemClock
 from agentd.home import find_home, require_home
 from agentd.store.daemons import DaemonStore
@@ -138,6 +140,37 @@ def _check_model(_ctx: click.Context, _param: click.Parameter, value: str | None
 def model_option(text: str) -> Callable[[F], F]:
     """--model, explained by `text`."""
     return click.option("--model", callback=_check_model, help=text)
+
+
+class Budget(NamedTuple):
+    """What a task may cost and take, as its limits say it; None: nothing is said."""
+
+    max_cost_microusd: int | None
+    max_total_tokens: int | None
+
+
+def budget_options(command: Callable[..., object]) -> Callable[..., object]:
+    """--max-cost and --max-total-tokens, as the parameter `budget`."""
+
+    @wraps(command)
+    def with_budget(
+        *arguments: object, max_cost: float | None, max_total_tokens: int | None, **options: object
+    ) -> object:
+        if max_cost is not None and math.isnan(max_cost):
+            raise click.BadParameter("must be a number of dollars", param_hint="--max-cost")
+        cost = None if max_cost is None else microusd(max_cost)
+        return command(*arguments, budget=Budget(cost, max_total_tokens), **options)
+
+    tokens = click.option(
+        "--max-total-tokens", type=click.IntRange(1), help="Tokens of all kinds it may take."
+    )
+    cost = click.option(
+        "--max-cost",
+        type=click.FloatRange(0, 1e9, min_open=True),
+        metavar="USD",
+        help="Dollars that all its model calls may cost.",
+    )
+    return cost(tokens(with_budget))
 
 
 pass_context = click.make_pass_decorator(Context, ensure=True)

@@ -6,8 +6,10 @@ import sys
 import click
 
 from agentd.cli.context import (
+    Budget,
     Context,
     Opened,
+    budget_options,
     home_option,
     json_option,
     model_option,
@@ -34,6 +36,7 @@ from agentd.store.tasks import Enqueued
 @click.option("--max-iterations", type=click.IntRange(0), help="Replies of the model; 0: no limit.")
 @click.option("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds of one run.")
 @click.option("--max-attempts", type=click.IntRange(1), help="Runs that may end with an error.")
+@budget_options
 @click.option("--wait", is_flag=True, help="Follow it to its end; exit 1 unless it is completed.")
 @json_option
 @home_option
@@ -53,6 +56,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
     max_iterations: int | None,
     deadline: float | None,
     max_attempts: int | None,
+    budget: Budget,
     wait: bool,
     as_json: bool,
 ) -> int:
@@ -80,7 +84,7 @@ def enqueue(  # noqa: PLR0913 - one parameter for each option
             not_before=not_before,
             key=key,
             model=model,
-            limits=Limits(max_iterations, deadline, max_attempts),
+            limits=Limits(max_iterations, deadline, max_attempts, *budget),
             enqueued_by="cli",
         )
         enqueued = await opened.tasks.enqueue(new)

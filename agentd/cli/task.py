@@ -7,8 +7,10 @@ import anyio
 import click
 
 from agentd.cli.context import (
+    Budget,
     Context,
     Opened,
+    budget_options,
     json_option,
     limit_option,
     offset_option,
@@ -25,8 +27,11 @@ from agentd.cli.output import (
     print_table,
     short,
 )
+from agentd.domain.budget import dollars
 from agentd.domain.task import FINISHED, Priority, Task, TaskState
+from agentd.store.budgets import BudgetStore
 from agentd.store.model_calls import Spent
+from agentd.store.tasks import TaskStore
 
 _CANCEL_S = 5.0  # a running call ends within a second; a busy database may add some
 
@@ -151,14 +156,18 @@ def cancel(context: Context, *, id_: str, reason: str, as_json: bool) -> int:
 
 @task.command()
 @click.argument("id_", metavar="ID")
+@budget_options
 @json_option
 @pass_context
-def retry(context: Context, *, id_: str, as_json: bool) -> None:
+def retry(context: Context, *, id_: str, budget: Budget, as_json: bool) -> None:
     """Let a failed or cancelled task go on, in its session, with all that is known there."""
 
     async def work(opened: Opened) -> None:
         found = await opened.tasks.find(id_)
-        _report(await opened.tasks.retry(found.id), as_json=as_json)
+        async with opened.store.transaction() as conn:
+            await BudgetStore(conn, opened.clock).raise_limits(found.id, *budget)
+            retried = await TaskStore(conn, opened.clock).retry(found.id)
+        _report(retried, as_json=as_json)
 
     context.run(work)
 
@@ -166,14 +175,20 @@ def retry(context: Context, *, id_: str, as_json: bool) -> None:
 @task.command()
 @click.argument("id_", metavar="ID")
 @click.argument("message", required=False)
+@budget_options
 @json_option
 @pass_context
-def resume(context: Context, *, id_: str, message: str | None, as_json: bool) -> None:
+def resume(
+    context: Context, *, id_: str, message: str | None, budget: Budget, as_json: bool
+) -> None:
     """Wake a waiting task, with something to say to it if you like."""
 
     async def work(opened: Opened) -> None:
         found = await opened.tasks.find(id_)
-        _report(await opened.tasks.resume(found.id, message), as_json=as_json)
+        async with opened.store.transaction() as conn:
+            await BudgetStore(conn, opened.clock).raise_limits(found.id, *budget)
+            resumed = await TaskStore(conn, opened.clock).resume(found.id, message)
+        _report(resumed, as_json=as_json)
 
     context.run(work)
 
@@ -220,6 +235,7 @@ def _fields(found: Task, spent: Spent) -> list[tuple[str, Any]]:
         ("not before", found.not_before),
         ("key", found.key),
         ("model", found.model),
+        ("may cost", _limit(found)),
         ("attempt", found.attempt),
         ("enqueued by", found.enqueued_by),
         ("created", found.created_at),
@@ -227,6 +243,14 @@ def _fields(found: Task, spent: Spent) -> list[tuple[str, Any]]:
         ("finished", found.finished_at),
         ("spent", _money(spent)),
     ]
+
+
+def _limit(found: Task) -> str | None:
+    """What the task says of itself; limits of the configuration stand in `agentd cost`."""
+    cost, tokens = found.limits.max_cost_microusd, found.limits.max_total_tokens
+    parts = [dollars(cost)] if cost is not None else []
+    parts += [f"{tokens:,} tokens"] if tokens is not None else []
+    return ", ".join(parts) or None
 
 
 def _money(spent: Spent) -> str | None:

@@ -1,6 +1,7 @@
 """The ground: the words of agentd as types. No input or output; imports nothing of ours.
 
 backoff.py     how long to wait before the next try, and how often to try
+budget.py      limits of money and tokens
 capability.py  the marker of what may be injected into a tool
 clock.py       the only file that reads the time
 errors.py      the tree of errors

@@ -114,10 +114,10 @@ class ModelError(AgentdError):
     """The model did not answer. The message is the provider's own.
 
     `retry_after_s`: seconds that the provider asks to wait, None when it did not say.
-    `status`: HTTP status, None when there was no response.
+    `status`: HTTP status, None when there was no response. `unsent`: the request never left.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the facts of a failed call
         self,
         kind: ModelErrorKind,
         message: str,
@@ -126,8 +126,10 @@ class ModelError(AgentdError):
         retry_after_s: float | None = None,
         request_id: str | None = None,
         hint: str | None = None,
+        unsent: bool = False,
     ) -> None:
         self.kind = kind
+        self.unsent = unsent
         self.status = status
         self.retry_after_s = retry_after_s
         self.request_id = request_id

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 _DURATION = re.compile(r"(?:in\s+)?((?:\d+(?:\.\d+)?\s*[smhdw]\s*)+)", re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000  # what the database can give back
 _LONGEST_S = 100 * 365.25 * 86400
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -40,3 +41,11 @@ def parse_moment(text: str, now: datetime) -> datetime:
     if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
         raise ValueError(f"{text!r} is not between the years {_FIRST_YEAR} and {_LAST_YEAR}")
     return moment
+
+
+def parse_past(text: str, now: datetime) -> datetime:
+    """The same, but durations count back from `now`. Raises ValueError."""
+    moment = parse_moment(text, now)
+    if not _DURATION.fullmatch(text.strip()):
+        return moment
+    return now - min(moment - now, now - _BEGINNING)

@@ -52,11 +52,14 @@ class Limits:
 
     `max_tool_iterations`: model calls, 0 = unlimited. `deadline_s`: seconds of one run.
     `max_attempts`: runs that may end with a passing error or with their daemon.
+    `max_cost_microusd`, `max_total_tokens`: of all its model calls together.
     """
 
     max_tool_iterations: int | None = None
     deadline_s: float | None = None
     max_attempts: int | None = None
+    max_cost_microusd: int | None = None
+    max_total_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 from agentd.domain.errors import ModelError, ModelErrorKind
+from agentd.models.unsent import never_left
 
 _BY_STATUS = {
     401: ModelErrorKind.AUTHENTICATION,
@@ -33,7 +34,7 @@ def unreachable(
     """No response, or none that ended."""
     cause = f" ({error.__cause__})" if error.__cause__ else ""
     message = f"{type(error).__name__}: {error}{cause}"
-    return ModelError(kind, message, request_id=request_id)
+    return ModelError(kind, message, request_id=request_id, unsent=never_left(error))
 
 
 def broken_stream(message: str, request_id: str | None) -> ModelError:

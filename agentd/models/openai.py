@@ -20,6 +20,7 @@ from agentd.models.model import ModelReply, ModelRequest
 from agentd.models.openai_errors import in_stream, translate
 from agentd.models.openai_messages import chat_messages, function_tool, wire_name
 from agentd.models.openai_stream import Draft
+from agentd.models.unsent import never_left
 
 _CONNECT_S = 10.0
 _PUBLIC = "https://api.openai.com/v1"
@@ -128,7 +129,9 @@ class OpenAiModel:
         if nobody or isinstance(error.__cause__, httpx2.ConnectTimeout):
             hint = f"Is there a server at {self._base_url}?"
             message = f"no connection: {error.__cause__ or error}"
-            return ModelError(ModelErrorKind.CONNECTION, message, hint=hint)
+            return ModelError(
+                ModelErrorKind.CONNECTION, message, hint=hint, unsent=never_left(error)
+            )
         return unreachable(error, ModelErrorKind.TIMEOUT)
 
     def _reply(

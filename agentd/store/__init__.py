@@ -8,5 +8,6 @@ connection.py  what a transaction offers: fetch, fetch_one, fetch_value, execute
 queries.py     reads sql/<table>.sql
 schema.py      runs migrations/NNNN_<what>.sql, in numeric order
 tasks.py, claims.py, endings.py, waits.py   the queue
+budgets.py     the ledger: what calls have cost, and what those under way may cost
 sessions.py, events.py, runs.py, model_calls.py, daemons.py   one module per table
 """

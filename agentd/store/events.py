@@ -15,6 +15,7 @@ from agentd.store.queries import load
 
 _SQL = load("events")
 _CALLS = load("model_calls")
+_BUDGETS = load("budgets")
 _SESSIONS = load("sessions")
 _RUNS = load("runs")
 _TASKS = load("tasks")
@@ -63,6 +64,8 @@ class EventStore(Capability):
             conn.fence(run)
             await conn.execute_many(_SQL["add"], [_parameters(event) for event in events])
             await conn.execute_many(_CALLS["add"], [call.parameters() for call in calls])
+            if settled := [call.id for call in calls if call.settles]:
+                await conn.execute(_BUDGETS["settle"], ids=settled)
             if delivered:
                 await conn.execute(_SESSIONS["mark_delivered"], ids=list(delivered), now=now)
             if opened:

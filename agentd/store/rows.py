@@ -33,6 +33,7 @@ _SAME = [
     "started_at",
     "finished_at",
 ]
+_LIMITS = ["max_tool_iterations", "deadline_s", "max_cost_microusd", "max_total_tokens"]
 
 
 def task(row: Row, after: Sequence[str]) -> Task:
@@ -42,7 +43,7 @@ def task(row: Row, after: Sequence[str]) -> Task:
         priority=Priority(row["priority"]),
         state=TaskState(row["state"]),
         after=tuple(TaskId(each) for each in after),
-        limits=Limits(row["max_tool_iterations"], row["deadline_s"], row["max_attempts"]),
+        limits=Limits(**{name: row[name] for name in _LIMITS}),
         wake_on_task=TaskId(row["wake_on_task"]) if row["wake_on_task"] else None,
         **{name: row[name] for name in _SAME},
     )

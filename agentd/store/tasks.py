@@ -79,6 +79,8 @@ class TaskStore(Capability):
                 max_tool_iterations=new.limits.max_tool_iterations,
                 deadline_s=new.limits.deadline_s,
                 max_attempts=new.limits.max_attempts,
+                max_cost_microusd=new.limits.max_cost_microusd,
+                max_total_tokens=new.limits.max_total_tokens,
                 enqueued_by=new.enqueued_by,
                 now=task.created_at,
             )

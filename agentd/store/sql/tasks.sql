@@ -3,10 +3,12 @@
 -- query: add
 INSERT INTO tasks (
     id, session_id, prompt, title, priority, state, has_predecessors, after_any, not_before, key, model,
-    schedule_id, max_tool_iterations, deadline_s, max_attempts, attempt, token, retryable, enqueued_by, created_at, updated_at
+    schedule_id, max_tool_iterations, deadline_s, max_attempts, max_cost_microusd, max_total_tokens,
+    attempt, token, retryable, enqueued_by, created_at, updated_at
 ) VALUES (
     $id, $session_id, $prompt, $title, $priority, 'pending', $has_predecessors, $after_any, $not_before, $key, $model,
-    $schedule_id, $max_tool_iterations, $deadline_s, $max_attempts, 0, 0, FALSE, $enqueued_by, $now, $now
+    $schedule_id, $max_tool_iterations, $deadline_s, $max_attempts, $max_cost_microusd, $max_total_tokens,
+    0, 0, FALSE, $enqueued_by, $now, $now
 );
 
 -- query: add_predecessor

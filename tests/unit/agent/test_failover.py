@@ -4,20 +4,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
 
 from agentd.agent.asking import Asking
+from agentd.agent.budget import Budget, Rules
 from agentd.agent.failover import Candidate, Failover
 from agentd.agent.journal import Journal
+from agentd.agent.ledger import Ledger
 from agentd.domain.errors import ModelError, ModelErrorKind
 from agentd.domain.task import NewTask, TaskState
 from agentd.models.breaker import Breaker
 from agentd.models.model import Model, ModelRequest
 from agentd.models.retrying import Backoff
 from agentd.models.scripted import ScriptedModel
+from agentd.store.budgets import BudgetStore
 from agentd.store.runs import RunStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
@@ -210,7 +213,16 @@ async def test_a_breaker_that_opens_at_the_last_moment_is_no_failure(
 
     journal = Journal(claim.run, store, clock)
     failover = Failover([first, second], Backoff())
-    asked = await Asking(failover, journal, lambda _: None, anyio.Event()).ask(request_for)
+    budget = Budget(
+        journal=journal,
+        ledger=Ledger(BudgetStore(store, clock)),
+        rules=cast("Rules", None),
+        amounts={},
+        price=lambda _: None,
+        stopping=anyio.Event(),
+    )
+    asking = Asking(failover, journal, lambda _: None, budget, anyio.Event())
+    asked = await asking.ask(request_for)
     assert asked is not None
     assert (asked.reply.model, asked.call.attempt) == (f"scripted:{script}", 1)
     assert [event.body["note"] for event in journal.events] == ["model_changed"]

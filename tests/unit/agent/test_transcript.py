@@ -65,7 +65,7 @@ class Writer:
             return
         last = [event for event in self.events if event.kind is not EventKind.NOTE][-1]
         if self.draw(st.booleans()):
-            self.say(self.draw(st.sampled_from(["message", "resume", "task"])))
+            self.say(self.draw(st.sampled_from(["message", "resume", "task", "guard"])))
         if last.kind is EventKind.ASSISTANT and last.body["stop_reason"] not in CONTINUED:
             self.write(EventKind.USER, text="Call a tool.", source="reminder")
 
