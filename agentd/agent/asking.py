@@ -1,8 +1,9 @@
 """One reply of the model: every attempt is journaled, and this is the only layer that retries."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 import anyio
@@ -52,7 +53,7 @@ class Asking:
         attempt = 0
         while True:
             attempt += 1
-            admitted = await self.budget.admit(self.model, request, attempt)
+            admitted = await self.budget.admit(self.model, partial(_request_for, request), attempt)
             if admitted is None:
                 return None
             started_at, started = self.journal.clock.now(), self.journal.clock.monotonic()
@@ -118,3 +119,7 @@ class Asking:
             cache_read_tokens=usage.cache_read_tokens,
             cost_microusd=price.cost_microusd(usage) if price else None,
         )
+
+
+def _request_for(request: ModelRequest, model: Model) -> ModelRequest:
+    return replace(request, model=model.name.partition(":")[2])
