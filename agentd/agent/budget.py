@@ -73,7 +73,8 @@ class Budget:
     ) -> Admitted | None:
         """Let a call through once its worst case fits. None: the daemon stops before.
 
-        The call of what is returned must be made and `counted`, or released. Raises BudgetSpent when it does not fit and never will, RunLost.
+        The call of what is returned must be made and `counted`, or it must be released. Raises
+        BudgetSpent when it does not fit and never will, and RunLost.
         """
         if not self.amounts:
             return Admitted(model, request_for(model))
