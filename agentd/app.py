@@ -161,6 +161,7 @@ class LoopFactory:
                     ),
                     price=self._price,
                     stopping=assignment.stopping,
+                    schedule_id=task.schedule_id,
                 ),
                 stopping=assignment.stopping,
             ),

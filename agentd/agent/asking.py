@@ -1,13 +1,13 @@
 """One reply of the model: every attempt is journaled, and this is the only layer that retries."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import anyio
 import structlog
 
-from agentd.agent.budget import Admitted, Budget
+from agentd.agent.budget import Budget
 from agentd.agent.failover import Candidate, Failover, Tries
 from agentd.agent.journal import Journal
 from agentd.domain.errors import ModelError
@@ -40,33 +40,31 @@ class Asking:
     stopping: anyio.Event
 
     async def ask(self, request_for: Callable[[Model], ModelRequest]) -> Asked | None:
-        """The reply; None when the daemon stops before there is one. Raises ModelError."""
+        """The reply; None when the daemon stops before there is one.
+
+        Raises ModelError, and BudgetSpent when a limit does not allow the call.
+        """
         tries = self.failover.begin()
         while (chosen := await self._choose(tries)) is not None:
-            model, request = chosen.model, request_for(chosen.model)
-            admitted: Admitted | None = None
+            admitted = await self.budget.admit(chosen.model, request_for, tries.made + 1)
+            if admitted is None:
+                return None
+            model = admitted.model  # or a cheaper one
             started_at, started = self.journal.clock.now(), self.journal.clock.monotonic()
             try:
                 with chosen.breaker.call():
                     await self._note_change(chosen)
-                    # Inside: a reservation whose call is not made would be charged.
-                    admitted = await self.budget.admit(model, request, tries.made + 1)
-                    if admitted is None:
-                        return None
-                    if admitted.model is not model:  # cheaper, perhaps of another provider
-                        model = admitted.model
-                        admitted = replace(admitted, request=request_for(model))
                     tries.made += 1
                     started = self.journal.clock.monotonic()
                     reply = await model.reply(admitted.request)
             except BreakerOpen:
-                continue  # another worker was faster, and finds out how it stands
+                # Another worker was faster, and finds out how it stands.
+                await self.budget.release(admitted)
             except ModelError as error:
                 delay_s = tries.failed(chosen, error)
                 outcome = str(error.kind)
                 call = self._call(model, tries.made, started_at, started, outcome=outcome)
-                if admitted is not None:
-                    call = self.budget.counted(call, admitted, error=error)
+                call = self.budget.counted(call, admitted, error=error)
                 await self._note_failure(error, tries.made, delay_s, call)
                 if delay_s is None:
                     raise
@@ -147,3 +145,7 @@ class Asking:
             cache_read_tokens=usage.cache_read_tokens,
             cost_microusd=price.cost_microusd(usage) if price else None,
         )
+
+
+def _request_for(request: ModelRequest, model: Model) -> ModelRequest:
+    return replace(request, model=model.name.partition(":")[2])

@@ -68,16 +68,19 @@ class Budget:
     _measure: Measure = field(default_factory=Measure)
     _swept: bool = False
 
-    async def admit(self, model: Model, request: ModelRequest, attempt: int) -> Admitted | None:
+    async def admit(
+        self, model: Model, request_for: Callable[[Model], ModelRequest], attempt: int
+    ) -> Admitted | None:
         """Let a call through once its worst case fits. None: the daemon stops before.
 
-        Raises BudgetSpent when it does not fit and never will, RunLost.
+        The call of what is returned must be made and `counted`, or it must be released. Raises
+        BudgetSpent when it does not fit and never will, and RunLost.
         """
         if not self.amounts:
-            return Admitted(model, request)
+            return Admitted(model, request_for(model))
         delay_s = _LOOK_AGAIN_S
         while not self.stopping.is_set():
-            shortage = await self._reserve(model, request, attempt)
+            shortage = await self._reserve(model, request_for(model), attempt)
             if isinstance(shortage, Admitted):
                 return shortage
             if shortage.for_good:
@@ -85,12 +88,17 @@ class Budget:
                 if cheaper is None or cheaper.name == model.name:
                     raise BudgetSpent(await self._end(shortage))
                 _log.warning("budget: on with a cheaper model", model=cheaper.name)
-                model, request = cheaper, replace(request, model=_bare(cheaper.name))
+                model = cheaper
                 continue
             with anyio.move_on_after(delay_s):
                 await self.stopping.wait()
             delay_s = min(2 * delay_s, _LOOK_AGAIN_MOST_S)
         return None
+
+    async def release(self, admitted: Admitted) -> None:
+        """Of a call that was not made after all."""
+        if admitted.reservation is not None:
+            await self.ledger.store.release(admitted.reservation.id)
 
     def counted(
         self,
@@ -195,7 +203,3 @@ def may_have_cost(error: ModelError) -> bool:
     if error.unsent:
         return False
     return error.kind in _UNANSWERED if error.status is None else error.status < 400
-
-
-def _bare(name: str) -> str:
-    return name.partition(":")[2]

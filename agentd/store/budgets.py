@@ -91,6 +91,11 @@ class BudgetStore(Capability):
         async with self._db.transaction() as conn:
             return await _charge_abandoned(conn)
 
+    async def release(self, reservation_id: str) -> None:
+        """Give back what was set aside for a call that was not made."""
+        async with self._db.transaction() as conn:
+            await conn.execute(_SQL["settle"], ids=[reservation_id])
+
     async def used(self, limits: Sequence[Limit]) -> Sequence[Used]:
         """What each scope has used, in their order."""
         if not limits:

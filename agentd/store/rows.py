@@ -33,7 +33,13 @@ _SAME = [
     "started_at",
     "finished_at",
 ]
-_LIMITS = ["max_tool_iterations", "deadline_s", "max_cost_microusd", "max_total_tokens"]
+_LIMITS = [
+    "max_tool_iterations",
+    "deadline_s",
+    "max_attempts",
+    "max_cost_microusd",
+    "max_total_tokens",
+]
 
 
 def task(row: Row, after: Sequence[str]) -> Task:

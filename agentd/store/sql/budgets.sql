@@ -74,7 +74,7 @@ INSERT INTO reservations (
 );
 
 -- query: settle
--- In the transaction that writes the rows of these calls into model_calls.
+-- In the transaction that writes the rows of these calls into model_calls, if they were made.
 DELETE FROM reservations WHERE id = ANY($ids);
 
 -- query: abandoned

@@ -237,7 +237,9 @@ _REQUEST = ModelRequest("demo", "", [], [], 100, 0)
 async def test_without_a_limit_the_database_is_not_even_opened(tmp_path: Path) -> None:
     path, model = tmp_path / "agentd.duckdb", ScriptedModel("demo")
     async with Store(path) as store:
-        assert await budget_on(store).admit(model, _REQUEST, 1) == Admitted(model, _REQUEST)
+        assert await budget_on(store).admit(model, lambda _: _REQUEST, 1) == Admitted(
+            model, _REQUEST
+        )
     assert not path.exists()
 
 

@@ -72,7 +72,7 @@ def test_enqueue_takes_everything_that_a_task_can_be_given(agentd: Agentd) -> No
     done = agentd(
         *("enqueue", "Second.", "--after", first[-8:], "--session", "main", "--at", "2d"),
         *("--key", "k", "--model", "scripted:demo", "--max-iterations", "7", "--deadline", "60"),
-        *("--max-attempts", "5"),
+        *("--max-attempts", "5", "--max-cost", "0.25", "--max-total-tokens", "9000"),
         "--json",
     )
     task = done.json["task"]
@@ -80,7 +80,13 @@ def test_enqueue_takes_everything_that_a_task_can_be_given(agentd: Agentd) -> No
     assert (task["after"], task["session_id"], task["key"]) == ([first], "main", "k")
     assert (task["model"], task["limits"]) == (
         "scripted:demo",
-        {"max_tool_iterations": 7, "deadline_s": 60.0, "max_attempts": 5},
+        {
+            "max_tool_iterations": 7,
+            "deadline_s": 60.0,
+            "max_attempts": 5,
+            "max_cost_microusd": 250_000,
+            "max_total_tokens": 9000,
+        },
     )
     again = agentd("enqueue", "Third.", "--key", "k")
     assert again.out.strip() == task["id"]

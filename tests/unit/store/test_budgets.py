@@ -243,6 +243,17 @@ async def test_a_run_that_has_lost_its_task_can_not_settle(
     assert await ledger.used([limit]) == [Used(100, 10, 0, 0)]
 
 
+async def test_what_was_set_aside_for_a_call_that_was_not_made_is_given_back(
+    tasks: TaskStore, runs: RunStore, ledger: BudgetStore
+) -> None:
+    (run,) = await running(tasks, runs)
+    asked, kept, limit = wanted(run), wanted(run, 5), Limit(Scope.ALL, Amount(1000))
+    for each in (asked, kept):
+        assert await reserve(ledger, run, each, [limit]) is None
+    await ledger.release(asked.id)
+    assert await ledger.used([limit]) == [Used(0, 0, 5, 10)]
+
+
 async def test_limits_are_raised_but_not_under_a_running_task(
     tasks: TaskStore, runs: RunStore, ledger: BudgetStore
 ) -> None:

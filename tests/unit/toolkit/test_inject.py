@@ -103,6 +103,8 @@ async def test_a_tool_that_hangs_on_its_connection_is_rolled_back_and_told_to_ta
         await anyio.sleep_forever()
         return ""
 
+    async with Store(tmp_path / "a.duckdb") as store, store.transaction() as conn:
+        await conn.fetch("SELECT 1")  # which makes the tables
     async with Store(tmp_path / "a.duckdb", busy_s=0.05, transaction_s=0.05) as store:
         injector = Injector({Connection: lambda context: PerCall(context.store.transaction())})
         result = await call(made(hang), {}, injector, CallContext(store))
