@@ -145,7 +145,3 @@ class Asking:
             cache_read_tokens=usage.cache_read_tokens,
             cost_microusd=price.cost_microusd(usage) if price else None,
         )
-
-
-def _request_for(request: ModelRequest, model: Model) -> ModelRequest:
-    return replace(request, model=model.name.partition(":")[2])

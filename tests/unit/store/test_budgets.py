@@ -17,6 +17,7 @@ from agentd.domain.run import Run
 from agentd.domain.task import NewTask, TaskState
 from agentd.store.budgets import Asked, BudgetStore, Reservation, Shortage
 from agentd.store.events import EventStore
+from agentd.store.leases import LeaseStore
 from agentd.store.model_calls import ModelCall
 from agentd.store.runs import Ending, RunStore
 from agentd.store.store import Store
@@ -210,13 +211,13 @@ async def test_what_only_the_calls_under_way_stand_against_is_no_end(
 
 
 async def test_what_a_dead_run_left_behind_is_charged_in_full(
-    store: Store, tasks: TaskStore, runs: RunStore, ledger: BudgetStore
+    store: Store, tasks: TaskStore, runs: RunStore, ledger: BudgetStore, leases: LeaseStore
 ) -> None:
     (run,) = await running(tasks, runs)
     limit = Limit(Scope.ALL, Amount(cost_microusd=150))
     assert await reserve(ledger, run, wanted(run), [limit]) is None
     assert await ledger.charge_abandoned() == 0
-    await runs.take_over([DAEMON])
+    await leases.take_over([DAEMON])
     (again,) = [claim.run for claim in (await runs.glance(DAEMON, limit=1)).claims]
     with pytest.raises(RunLost):
         await Ledger(ledger).reserve(Asked(run, wanted(run, 1), [limit]))
@@ -234,7 +235,7 @@ async def test_a_run_that_has_lost_its_task_can_not_settle(
     (run,) = await running(tasks, runs)
     asked = wanted(run)
     assert await reserve(ledger, run, asked, []) is None
-    await runs.take_over([DAEMON])
+    await leases.take_over([DAEMON])
     with pytest.raises(RunLost):
         await events.append(run, [], calls=[row(asked, 1)])
     limit = Limit(Scope.ALL, Amount(1))
