@@ -22,6 +22,9 @@ _COMMANDS = {
     "session": "agentd.cli.session:session",
     "daemon": "agentd.cli.daemon:daemon",
     "tools": "agentd.cli.tools:tools",
+    "db": "agentd.cli.db:db",
+    "sql": "agentd.cli.sql:sql",
+    "prune": "agentd.cli.prune:prune",
     "doctor": "agentd.cli.doctor:doctor",
     "completion": "agentd.cli.completion:completion",
 }
@@ -34,6 +37,9 @@ _HELP = {
     "session": "Read conversations, and say something to them.",
     "daemon": "See who works on this home.",
     "tools": "See the tools, their schemas, and call one.",
+    "db": "Check, back up, restore, repair and compact the database.",
+    "sql": "Ask the database with SQL; reading only, unless --write.",
+    "prune": "Move old, finished sessions to the archive.",
     "doctor": "Check this installation and say what to mend.",
     "completion": "Print the script that completes commands in your shell.",
 }

@@ -30,8 +30,16 @@ def is_alive(run_directory: Path, daemon_id: DaemonId) -> bool:
 
 def dead_ones(run_directory: Path) -> set[DaemonId]:
     """Daemons that have left their lock file behind and hold it no more."""
-    known = {DaemonId(path.stem) for path in run_directory.glob("*.alive")}
-    return {each for each in known if not is_alive(run_directory, each)}
+    return {each for each in _known(run_directory) if not is_alive(run_directory, each)}
+
+
+def living_ones(run_directory: Path) -> set[DaemonId]:
+    """Daemons that hold their lock."""
+    return {each for each in _known(run_directory) if is_alive(run_directory, each)}
+
+
+def _known(run_directory: Path) -> set[DaemonId]:
+    return {DaemonId(path.stem) for path in run_directory.glob("*.alive")}
 
 
 def forget(run_directory: Path, daemon_id: DaemonId) -> None:

@@ -18,7 +18,7 @@ from agentd.store.filesystem import refuse_network_filesystem
 from agentd.store.lease import Lease
 
 Row = dict[str, Any]
-_BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
+BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
 _SHORT_LOG = 16384  # bytes; the next process reads so much in 1 ms, a checkpoint takes 4 ms
 # Statements here touch few rows, and planning one takes longer than running it. These of DuckDB's
 # optimizers are worth their time; without the others planning takes a fifth less.
@@ -192,7 +192,7 @@ class Hub:
     def _attach_file(self) -> None:
         new = not self.path.exists()
         quoted = str(self.path).replace("'", "''")
-        options = f" (BLOCK_SIZE {_BLOCK_SIZE})" if new else ""
+        options = f" (BLOCK_SIZE {BLOCK_SIZE})" if new else ""
         give_up = time.monotonic() + self._busy_s
         while True:
             try:
