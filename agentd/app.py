@@ -6,6 +6,7 @@ It loads the whole agent, so the command line imports it only where it runs one 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 
 import anyio
@@ -19,6 +20,7 @@ from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
+from agentd.daemon.retention import Retention
 from agentd.daemon.supervisor import Until
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import Clock, SystemClock
@@ -30,6 +32,7 @@ from agentd.models.prices import price_of
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
+from agentd.store.archives import ArchiveStore
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
@@ -190,6 +193,18 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         ),
         stopping=anyio.Event(),
         untouched=store.untouched,
+        retention=_retention(config, store, clock),
+    )
+
+
+def _retention(config: Config, store: Store, clock: Clock) -> Retention | None:
+    if not config.retention.days:
+        return None
+    return Retention(
+        ArchiveStore(store, clock, config.archive_path),
+        clock,
+        keep=timedelta(days=config.retention.days),
+        every_s=config.retention.every_hours * 3600,
     )
 
 

@@ -139,6 +139,17 @@ class StoreConfig(_Section):
     )
 
 
+class RetentionConfig(_Section):
+    days: float = Field(
+        90,
+        ge=0,
+        le=36500,
+        description="Sessions in which nothing has happened for so long move to the archive; "
+        "0 = never.",
+    )
+    every_hours: float = Field(6, gt=0, description="How often the daemon looks for them.")
+
+
 class WorkspaceConfig(_Section):
     path: str = Field(
         "workspace", description="The folder that tools may read and write; relative: in the home."
@@ -191,6 +202,7 @@ class Config(BaseSettings, Capability):
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
+    retention: RetentionConfig = Field(default_factory=lambda: RetentionConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
@@ -234,6 +246,10 @@ class Config(BaseSettings, Capability):
     @property
     def workspace_path(self) -> Path:
         return self._home / self.workspace.path
+
+    @property
+    def archive_path(self) -> Path:
+        return self._home / "archive"
 
     @property
     def run_path(self) -> Path:

@@ -155,8 +155,10 @@ def repair(context: Context, *, as_json: bool) -> int:
         )
     whole = not done.lost and not done.log_bytes_lost
     if as_json:
-        print_json({"whole": whole, **{"tables": done.tables, "kept": done.kept}}
-                   | {"log_bytes_lost": done.log_bytes_lost})
+        print_json(
+            {"whole": whole, **{"tables": done.tables, "kept": done.kept}}
+            | {"log_bytes_lost": done.log_bytes_lost}
+        )
         return 0 if whole else 1
     for each in done.tables:
         lost = f", up to {each.lost} lost" if each.lost else ""
@@ -175,9 +177,7 @@ def compact_(context: Context, *, as_json: bool) -> None:
     """Write the database anew without its free blocks. Daemons wait meanwhile, then go on."""
     config = context.config
     with shown_progress() as progress:
-        done = compact(
-            config.database_path, busy_s=config.store.busy_seconds, progress=progress
-        )
+        done = compact(config.database_path, busy_s=config.store.busy_seconds, progress=progress)
     if as_json:
         print_json(done)
         return

@@ -12,6 +12,7 @@ import structlog
 from agentd import __version__
 from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
+from agentd.daemon.retention import Retention
 from agentd.daemon.signals import watch_signals
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.wake import Wake
@@ -44,6 +45,7 @@ class Daemon:
     settings: DaemonSettings
     stopping: anyio.Event
     untouched: Callable[[], bool]
+    retention: Retention | None = None
 
     async def run(self, until: Until = Until.STOPPED) -> int:
         """Work until `until` or a signal. The number of tasks that were claimed."""
@@ -58,6 +60,8 @@ class Daemon:
                     async with anyio.create_task_group() as services:
                         services.start_soon(watch_signals, self.stopping)
                         services.start_soon(reaper.run, self.stopping)
+                        if self.retention is not None:
+                            services.start_soon(self.retention.run, self.stopping)
                         await supervisor.run()
                         services.cancel_scope.cancel()
                 finally:

@@ -192,5 +192,3 @@ def _merge_log(path: Path) -> None:
     with contextlib.suppress(StoreError), Instance() as instance:
         instance.attach(path, "old")
         instance.detach("old")
-
-
