@@ -16,7 +16,7 @@ from agentd.store.backups import back_up, default_name, restore, thin_out
 from agentd.store.checks import Finding, check
 from agentd.store.compact import compact
 from agentd.store.salvage import salvage
-from agentd.store.snapshot import snapshot
+from agentd.store.snapshot import bring_up_to_date, snapshot
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -48,6 +48,7 @@ def check_(context: Context, *, as_json: bool) -> int:
 def _findings(config: Config) -> list[Finding]:
     alive = living_ones(config.run_path)
     try:
+        bring_up_to_date(config.database_path, config.store.busy_seconds)
         with (
             shown_progress() as progress,
             snapshot(
@@ -60,14 +61,15 @@ def _findings(config: Config) -> list[Finding]:
         ):
             # Whoever came or went while the copy was made is no reason to worry anybody.
             alive |= living_ones(config.run_path)
-            return check(instance, alive=alive, progress=progress)
+            archive = config.archive_path
+            return check(instance, alive=alive, archive=archive, progress=progress)
     except StoreUnusable as error:
         return [Finding("readable", 1, error.message, error.hint or "agentd db repair")]
 
 
 def _print_findings(found: list[Finding]) -> None:
     for each in found:
-        click.echo(f"{click.style('✗', fg='red')} {each.check}: {each.count} × {each.text}")
+        click.echo(f"{click.style('✗', fg='red')} {each.check}: {each.text} ({each.count})")
         if each.ids:
             more = " …" if each.count > len(each.ids) else ""
             click.echo(f"  {', '.join(each.ids)}{more}")
@@ -156,7 +158,7 @@ def repair(context: Context, *, as_json: bool) -> int:
     whole = not done.lost and not done.log_bytes_lost
     if as_json:
         print_json(
-            {"whole": whole, **{"tables": done.tables, "kept": done.kept}}
+            {"whole": whole, "tables": done.tables, "kept": done.kept}
             | {"log_bytes_lost": done.log_bytes_lost}
         )
         return 0 if whole else 1

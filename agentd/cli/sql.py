@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import sys
 from typing import Any
 
@@ -28,7 +29,7 @@ def sql(context: Context, *, statement: str, as_csv: bool, write: bool, as_json:
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
-    text = click.get_text_stream("stdin").read() if statement == "-" else statement
+    text = sys.stdin.read() if statement == "-" else statement
     if not text.strip():
         raise click.UsageError("STATEMENT is empty.")
     the_statement(text, write=write)
@@ -71,8 +72,12 @@ def _print(found: Answer, *, as_csv: bool, as_json: bool) -> None:
 
 
 def _parsed(value: Any, kind: str) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no word for it
     return json.loads(value) if kind == "JSON" and value is not None else value
 
 
 def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -23,7 +23,7 @@ class Retention:
         self._every_s = every_s
 
     async def run(self, stopping: anyio.Event) -> None:
-        """Prune again and again until `stopping`. A failure is logged; the next round tries again."""
+        """Prune now and then until `stopping`. A failure is logged; the next round tries again."""
         wait_s = min(_FIRST_AFTER_S, self._every_s)
         while True:
             with anyio.move_on_after(wait_s):

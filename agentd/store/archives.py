@@ -1,7 +1,7 @@
 """Moves old sessions from the tables into Parquet files, which views.py puts beside the tables.
 
-A batch counts once its row stands in `archives`, in the same transaction in which its sessions leave
-the tables; its files are on the disk before. So a crash neither loses nor doubles anything.
+A batch counts once its row stands in `archives`, which it gets in the transaction in which its
+sessions leave the tables; its files are on the disk before. So a crash neither loses nor doubles.
 DuckDB's own: COPY … TO Parquet.
 """
 

@@ -1,18 +1,21 @@
 """Answers the SQL of people. Reading works on a copy that no statement can leave or change.
 
-Three locks, none of which trusts the text: DuckDB's parser must call it one SELECT; the copy is
-attached read-only; and the instance may open no file but the archive's and no longer be configured.
+Three locks, none of which trusts the text: DuckDB's parser must find nothing but SELECT in it; the
+copy is attached read-only; and the instance may open no file but the archive's, nor be configured.
 """
 
 import contextlib
+import json
+import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
 from agentd.domain.errors import Refused
+from agentd.domain.jsons import is_object
 from agentd.store.archives import archived_batches
 from agentd.store.hub import Hub
 from agentd.store.instance import Instance, quoted
@@ -22,6 +25,9 @@ from agentd.store.views import view_statements
 
 _READS = frozenset({"SELECT"})
 _CHANGES = _READS | {"INSERT", "UPDATE", "DELETE", "MERGE_INTO"}
+# Nodes of the parser's tree that read. Others stand in a WITH clause: a COPY there writes files.
+_READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
+_FILE_OPERATORS = re.compile(r'"name": "[^"]*(COPY|READ_|GLOB|PARQUET)')
 _FETCHED_ROWS = 1000
 
 
@@ -79,6 +85,7 @@ def _lock(instance: Instance | Hub) -> None:
 def answer(instance: Instance, sql: str) -> Answer:
     """Run a reading statement. Raises Refused, StoreError, KeyboardInterrupt."""
     the_statement(sql)
+    _refuse_effects(instance, sql)
     with instance.translating():
         cursor = instance.db.execute(sql)
     described = cursor.description or []
@@ -87,6 +94,31 @@ def answer(instance: Instance, sql: str) -> Answer:
         [str(column[1]) for column in described],
         _rows(instance, cursor),
     )
+
+
+def _refuse_effects(instance: Instance, sql: str) -> None:
+    tree = json.loads(instance.value("SELECT json_serialize_sql($sql)", {"sql": sql}))
+    if tree["error"]:
+        raise Refused(f"this can not be read: {tree['error_message']}")
+    for node in sorted(_nodes(tree) - _READING_NODES):
+        what = node.removesuffix("_NODE").removesuffix("_QUERY")
+        raise Refused(f"{what} does more than read", hint="Take it out of the WITH clause.")
+
+
+def _nodes(tree: object) -> set[str]:
+    """The kinds of all queries in the tree, however deep."""
+    found: set[str] = set()
+    open_ends: list[object] = [tree]
+    while open_ends:
+        here = open_ends.pop()
+        if is_object(here):
+            kind = here.get("type")
+            if isinstance(kind, str) and kind.endswith("_NODE"):
+                found.add(kind)
+            open_ends.extend(here.values())
+        elif isinstance(here, list):
+            open_ends.extend(cast("list[object]", here))
+    return found
 
 
 def _rows(instance: Instance, cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -119,6 +151,10 @@ def change(path: Path, sql: str, *, busy_s: float) -> Answer:
         hub.attach()
         _lock(hub)
         hub.begin()
+        # Other files are locked away, but the database itself is open to this instance.
+        plan = hub.run(f"EXPLAIN (FORMAT json) {sql}")
+        if _FILE_OPERATORS.search(str(plan[0]["explain_value"])):
+            raise Refused("files are not for `agentd sql`")
         rows = hub.run(sql)
         hub.commit()
     except RuntimeError as error:
@@ -126,7 +162,7 @@ def change(path: Path, sql: str, *, busy_s: float) -> Answer:
             raise
         raise KeyboardInterrupt from error  # DuckDB has caught the signal; nothing was committed
     finally:
-        hub.reset()  # a locked instance can not be detached in peace; what it committed is in the log
+        hub.reset()  # a locked instance can not be detached; what it committed is in the log
         hub.lease.close()
     names = list(rows[0]) if rows else []
     return Answer(names, ["" for _ in names], iter([tuple(row.values()) for row in rows]))

@@ -5,8 +5,10 @@ Works on a copy (snapshot.py): nobody waits for it, and what it does to find out
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentd.domain.errors import StoreError
+from agentd.store.archives import TABLES, archive_file, archived_batches
 from agentd.store.files import Progress, silent
 from agentd.store.instance import Instance, named, tables
 from agentd.store.queries import load
@@ -61,14 +63,21 @@ class Finding:
 
 
 def check(
-    instance: Instance, *, alive: Collection[str], progress: Progress = silent
+    instance: Instance,
+    *,
+    alive: Collection[str],
+    archive: Path | None = None,
+    progress: Progress = silent,
 ) -> list[Finding]:
     """Everything that is wrong with the database attached as `agentd`, in use.
 
-    alive: ids of the daemons that live; what they run is in order.
+    alive: ids of the daemons that live; what they run is in order. archive: its folder.
     """
-    found = list(integrity(instance, progress))
-    return found if found else list(invariants(instance, alive))
+    damages = list(integrity(instance, progress))
+    if damages:
+        return damages
+    missing = missing_files(instance, archive) if archive else ()
+    return [*invariants(instance, alive), *missing]
 
 
 def integrity(instance: Instance, progress: Progress = silent) -> Iterator[Finding]:
@@ -85,6 +94,22 @@ def integrity(instance: Instance, progress: Progress = silent) -> Iterator[Findi
         except StoreError as error:
             yield Finding("readable", 1, f"table {name}: {error.message}", _SALVAGE, (name,))
     progress("reading", len(names), len(names))
+
+
+def missing_files(instance: Instance, archive: Path) -> Iterator[Finding]:
+    """Files of the archive that count and are not there."""
+    for row in instance.run(archived_batches()):
+        paths = (archive_file(archive, table, row["id"]) for table in TABLES)
+        lost = tuple(str(path) for path in paths if not path.is_file())
+        if lost:
+            yield Finding(
+                "archive",
+                len(lost),
+                f"files of the archive are missing: batch {row['id']}",
+                "Put them back from a copy; without them: agentd sql --write "
+                f""DELETE FROM archives WHERE id = '{row['id']}'"",
+                lost,
+            )
 
 
 def _table(instance: Instance, name: str) -> Iterator[Finding]:

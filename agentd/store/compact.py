@@ -1,4 +1,4 @@
-"""Writes the database anew without its free blocks, with fresh keys, and puts it in its own place."""
+"""Writes the database anew, without free blocks and with fresh keys, in its own place."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -27,4 +27,5 @@ def _with_archive(table: str, archive: Path, batches: Sequence[str]) -> str:
     if not batches:
         return live
     files = ", ".join(quoted(archive_file(archive, table, batch)) for batch in batches)
-    return f"{live} UNION ALL BY NAME SELECT * FROM read_parquet([{files}], union_by_name = true)"
+    old = f"SELECT * FROM read_parquet([{files}], union_by_name = true)"  # noqa: S608 - quoted
+    return f"{live} UNION ALL BY NAME {old}"
