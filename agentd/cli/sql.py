@@ -74,7 +74,7 @@ def _print(found: Answer, *, as_csv: bool, as_json: bool) -> None:
 def _parsed(value: Any, kind: str) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None  # JSON has no word for it
-    return json.loads(value) if kind == "JSON" and value is not None else value
+    return json.loads(str(value)) if kind == "JSON" and value is not None else value
 
 
 def _text(value: Any) -> Any:

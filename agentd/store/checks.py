@@ -107,7 +107,7 @@ def missing_files(instance: Instance, archive: Path) -> Iterator[Finding]:
                 len(lost),
                 f"files of the archive are missing: batch {row['id']}",
                 "Put them back from a copy; without them: agentd sql --write "
-                f""DELETE FROM archives WHERE id = '{row['id']}'"",
+                f"\"DELETE FROM archives WHERE id = '{row['id']}'\"",
                 lost,
             )
 

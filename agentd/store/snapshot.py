@@ -19,8 +19,10 @@ _NAME = "copy-"
 def bring_up_to_date(path: Path, busy_s: float) -> None:
     """Open the database once, as every command does: migrations, and a log that was left behind.
 
-    Raises StoreUnusable when it is damaged, newer or not ours.
+    None is made where there is none. Raises StoreUnusable when it is damaged, newer or not ours.
     """
+    if not path.exists():
+        return
     hub = Hub(path, busy_s=busy_s, admit=admit)
     try:
         hub.attach()
