@@ -106,8 +106,8 @@ def missing_files(instance: Instance, archive: Path) -> Iterator[Finding]:
                 "archive",
                 len(lost),
                 f"files of the archive are missing: batch {row['id']}",
-                "Put them back from a copy; without them: agentd sql --write "
-                f"\"DELETE FROM archives WHERE id = '{row['id']}'\"",
+                "Put them back from a copy. Without them: delete that row of `archives` with "
+                "agentd sql --write.",
                 lost,
             )
 
