@@ -13,11 +13,24 @@ import pytest
 from agentd.domain.errors import NotFound, Refused, StoreBusy, StoreUnusable
 from agentd.store.backups import back_up, restore, thin_out
 from agentd.store.compact import compact
+from agentd.store.hub import BLOCK_SIZE
+from agentd.store.instance import Instance
 from agentd.store.store import Store
 from tests.store_filling import filled, ids_in
 from tests.unit.store.test_sharing import writer
 
 _NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+def damage_events(path: Path, target: Path) -> None:
+    """Write a copy in which a byte of the journal's rows has flipped."""
+    with Instance() as instance:
+        instance.attach(path, "a", read_only=True)
+        instance.run("USE a")
+        block = instance.value("SELECT max(block_id) FROM pragma_storage_info('events')")
+    data = bytearray(path.read_bytes())
+    data[3 * 4096 + block * BLOCK_SIZE + 100] ^= 0xFF
+    target.write_bytes(data)
 
 
 def left_over(folder: Path) -> set[str]:
@@ -71,9 +84,7 @@ async def test_a_backup_of_a_log_that_was_never_merged(tmp_path: Path) -> None:
 async def test_a_damaged_database_is_not_backed_up(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
     await filled(path, 3, turns=2000)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
+    damage_events(path, path)
     with pytest.raises(StoreUnusable, match="would be no backup"):
         back_up(path, tmp_path / "b.duckdb", busy_s=5)
     assert not (tmp_path / "b.duckdb").exists()
@@ -157,10 +168,8 @@ async def test_what_is_no_good_backup_changes_nothing(tmp_path: Path) -> None:
     back_up(path, bad["newer"], busy_s=5)
     with duckdb.connect(str(bad["newer"])) as connection:
         connection.execute("INSERT INTO schema_versions VALUES (9999, 'later')")
-    data = bytearray(path.read_bytes())
-    bad["cut"].write_bytes(data[: len(data) // 2])
-    data[len(data) // 2] ^= 0xFF
-    bad["flipped"].write_bytes(data)
+    bad["cut"].write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    damage_events(path, bad["flipped"])
     for backup in bad.values():
         with pytest.raises(StoreUnusable) as caught:
             restore(backup, path, busy_s=5, now=_NOW)
