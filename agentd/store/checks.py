@@ -115,7 +115,7 @@ def missing_files(instance: Instance, archive: Path) -> Iterator[Finding]:
 
 
 def keys(instance: Instance, progress: Progress = silent) -> Iterator[Finding]:
-    """Every row of every table looked up by its key. Needs a copy: what it writes is rolled back."""
+    """Every row of every table looked up by its key. Only for a copy: it writes, and rolls back."""
     names = tables(instance, "agentd")
     for done, name in enumerate(names):
         progress(f"looking up {name}", done, len(names))

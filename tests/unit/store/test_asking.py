@@ -150,8 +150,7 @@ def test_a_change_is_on_disk_when_it_returns(path: Path) -> None:
         "SET threads = 1",
         "INSERT INTO sessions SELECT content, '', now() FROM read_text('{home}/secret.csv')",
         "INSERT INTO sessions SELECT filename, '', now() FROM read_blob('{home}/a.duckdb')",
-        "WITH c AS (COPY (SELECT 1) TO '{home}/a.duckdb') INSERT INTO sessions "
-        "VALUES ('x', '', now())",
+        "WITH c AS (COPY (SELECT 1) TO '{home}/a.duckdb') DELETE FROM tasks",
         "INSERT INTO tasks SELECT * FROM tasks",
     ],
 )

@@ -1,4 +1,4 @@
-"""The check finds what is broken, says what to do, and finds nothing where nothing is (checks.py)."""
+"""The check finds what is broken and says what to do; where nothing is, it finds nothing."""
 
 from collections import Counter
 from pathlib import Path
