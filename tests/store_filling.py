@@ -1,5 +1,7 @@
 """Databases with something in them, written the way agentd writes."""
 
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -55,3 +57,35 @@ async def filled(path: Path, count: int = 5, *, turns: int = 3) -> set[str]:
 async def ids_in(path: Path) -> set[str]:
     async with Store(path, busy_s=5) as store, store.transaction() as conn:
         return {row["id"] for row in await conn.fetch("SELECT id FROM tasks")}
+
+
+def flip(path: Path, *places: int) -> None:
+    """Turn over all bits of some bytes of a file."""
+    data = bytearray(path.read_bytes())
+    for place in places:
+        data[place] ^= 0xFF
+    path.write_bytes(data)
+
+
+_WRITE_AND_DIE = """
+import os, sys, anyio
+from pathlib import Path
+from agentd.domain.clock import SystemClock
+from agentd.domain.task import NewTask
+from agentd.store.store import Store
+from agentd.store.tasks import TaskStore
+
+async def main():
+    async with Store(Path(sys.argv[1])) as store:
+        for number in range(int(sys.argv[2])):
+            await TaskStore(store, SystemClock()).enqueue(NewTask(prompt=f"task {number}"))
+        os._exit(9)
+
+anyio.run(main)
+"""
+
+
+def killed_while_writing(path: Path, count: int) -> None:
+    """Enqueue `count` tasks in a process that dies right after: they stand in the log."""
+    command = [sys.executable, "-c", _WRITE_AND_DIE, str(path), str(count)]
+    assert subprocess.run(command, check=False).returncode == 9

@@ -16,7 +16,7 @@ import pytest
 from agentd.daemon.presence import Presence
 from agentd.domain.ids import DaemonId
 from agentd.store.store import Store
-from tests.store_filling import worked
+from tests.store_filling import flip, killed_while_writing, worked
 from tests.unit.cli.conftest import Agentd
 
 
@@ -45,13 +45,16 @@ def test_a_check_exits_with_what_it_found(agentd: Agentd, session: str) -> None:
 def test_a_damaged_log_is_a_finding_and_can_be_repaired(
     agentd: Agentd, home: Path, session: str
 ) -> None:
-    (home / "agentd.duckdb.wal").write_bytes(b"rubbish" * 100)
+    killed_while_writing(home / "agentd.duckdb", 10)
+    log = home / "agentd.duckdb.wal"
+    flip(log, log.read_bytes().index(b"task 5"))
     found = agentd("db", "check")
     assert (found.code, "readable" in found.out) == (1, True)
     repaired = agentd("db", "repair")
     assert repaired.code == 1
-    assert "700 bytes of the log lost" in repaired.out
+    assert "bytes of the log lost" in repaired.out
     assert agentd("db", "check").code == 0
+    assert agentd("sql", "SELECT count(*) FROM tasks", "--csv").out.split()[-1] == "6"
     assert agentd("task", "view", session).code == 0
     assert agentd("db", "repair", "--json").json["whole"] is True
 

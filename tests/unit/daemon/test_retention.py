@@ -18,14 +18,20 @@ async def archived(store: Store) -> int:
         return int(await conn.fetch_value("SELECT count(*) FROM archives"))
 
 
+async def until_archived(store: Store) -> None:
+    with anyio.fail_after(10):
+        while True:
+            if await archived(store):
+                return
+            await anyio.sleep(0.01)
+
+
 async def test_a_running_daemon_moves_what_is_old(tmp_path: Path) -> None:
     async with desk(tmp_path, retention__days=30, retention__every_hours=0.0001) as at:
         await worked(at.store, datetime(2025, 1, 1, tzinfo=UTC))
         new = await worked(at.store, datetime.now(UTC))
         async with at.daemon():
-            with anyio.fail_after(10):
-                while not await archived(at.store):
-                    await anyio.sleep(0.01)
+            await until_archived(at.store)
         assert [row["id"] for row in await at.rows("SELECT id FROM tasks")] == [new]
 
 
@@ -48,7 +54,5 @@ async def test_a_round_that_fails_is_followed_by_another(tmp_path: Path) -> None
             group.start_soon(retention.run, stopping)
             await anyio.wait_all_tasks_blocked()
             blocked.unlink()
-            with anyio.fail_after(10):
-                while not await archived(store):
-                    await anyio.sleep(0.01)
+            await until_archived(store)
             stopping.set()

@@ -16,7 +16,7 @@ from agentd.store.compact import compact
 from agentd.store.hub import BLOCK_SIZE
 from agentd.store.instance import Instance
 from agentd.store.store import Store
-from tests.store_filling import filled, ids_in
+from tests.store_filling import filled, ids_in, killed_while_writing
 from tests.unit.store.test_sharing import writer
 
 _NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -69,13 +69,7 @@ async def test_what_was_acknowledged_before_is_in_the_backup_while_others_write(
 
 async def test_a_backup_of_a_log_that_was_never_merged(tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
-    code = "import os, anyio, sys; from pathlib import Path; from tests.store_filling import *\n"
-    code += (
-        "async def main():\n    async with Store(Path(sys.argv[1])) as s:\n"
-        "        await worked(s, SystemClock().now())\n        os._exit(9)\nanyio.run(main)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
-    assert done.returncode == 9
+    killed_while_writing(path, 1)
     assert path.with_name("a.duckdb.wal").stat().st_size > 0
     back_up(path, tmp_path / "b.duckdb", busy_s=5)
     assert len(await ids_in(tmp_path / "b.duckdb")) == 1

@@ -2,8 +2,6 @@
 
 import os
 import random
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,16 +12,9 @@ from agentd.store.checks import check
 from agentd.store.salvage import Salvage, salvage
 from agentd.store.snapshot import snapshot
 from agentd.store.store import Store
-from tests.store_filling import filled, ids_in
+from tests.store_filling import filled, flip, ids_in, killed_while_writing
 
 _NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-
-
-def flip(path: Path, *places: int) -> None:
-    data = bytearray(path.read_bytes())
-    for place in places:
-        data[place] ^= 0xFF
-    path.write_bytes(data)
 
 
 def repaired(path: Path) -> Salvage:
@@ -59,29 +50,11 @@ async def test_flipped_bytes_cost_the_rows_of_their_blocks(seed: int, tmp_path: 
     assert done.kept.read_bytes() == damaged
 
 
-_WRITE_AND_DIE = """
-import os, sys, anyio
-from pathlib import Path
-from agentd.domain.clock import SystemClock
-from agentd.domain.task import NewTask
-from agentd.store.store import Store
-from agentd.store.tasks import TaskStore
-
-async def main():
-    async with Store(Path(sys.argv[1])) as store:
-        for number in range(60):
-            await TaskStore(store, SystemClock()).enqueue(NewTask(prompt=f"task {number}"))
-        os._exit(9)
-
-anyio.run(main)
-"""
-
-
 @pytest.mark.parametrize("number", [18, 48])
 async def test_a_damaged_log_is_kept_up_to_the_damage(number: int, tmp_path: Path) -> None:
     path, log = tmp_path / "a.duckdb", tmp_path / "a.duckdb.wal"
     known = await filled(path, 1)
-    subprocess.run([sys.executable, "-c", _WRITE_AND_DIE, str(path)], check=False)
+    killed_while_writing(path, 60)
     whole = log.stat().st_size
     flip(log, log.read_bytes().index(b"task %d" % number))
     with pytest.raises(StoreError):
