@@ -247,8 +247,8 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         StoreUnusable,
         "the write-ahead log of {path} is damaged",
         (
-            "Nothing was changed. Copy {path} and {path}.wal to a safe place, then restore a "
-            "backup, or move the .wal aside to go on without its last, not yet merged writes."
+            "Nothing was changed. Save what is not damaged: agentd db repair. Or restore a backup "
+            "(agentd db restore), or move the .wal aside to go on without the newest writes."
         ),
     ),
     (
@@ -267,7 +267,7 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "Corrupt database file",
         StoreUnusable,
         "{path} is damaged",
-        "Stop agentd, copy {path} and {path}.wal to a safe place, and restore a backup.",
+        "Restore a backup (agentd db restore), or save what can be read: agentd db repair.",
     ),
     (
         "Read-only file system",

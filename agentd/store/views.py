@@ -7,7 +7,8 @@ break with the next migration, and the archive's files are not the same tomorrow
 from collections.abc import Sequence
 from pathlib import Path
 
-from agentd.store.archives import TABLES, archive_file
+from agentd.store.archives import TABLES, archive_file, archived_batches
+from agentd.store.connection import Connection
 from agentd.store.instance import quoted
 from agentd.store.queries import load
 
@@ -20,6 +21,13 @@ def view_statements(archive: Path, batches: Sequence[str]) -> list[str]:
     queries = {f"all_{table}": _with_archive(table, archive, batches) for table in TABLES}
     queries |= {name: query.sql for name, query in load("views").items()}
     return [f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}" for name, sql in queries.items()]
+
+
+async def make_views(conn: Connection, archive: Path) -> None:
+    """For what agentd itself asks: the views, in an open transaction of the store."""
+    batches = [str(row["id"]) for row in await conn.fetch(archived_batches())]
+    for statement in view_statements(archive, batches):
+        await conn.execute(statement)
 
 
 def _with_archive(table: str, archive: Path, batches: Sequence[str]) -> str:

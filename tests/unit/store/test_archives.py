@@ -13,6 +13,7 @@ from agentd.store.asking import answer, reading
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
+from agentd.store.views import make_views
 from tests.clock import HandClock
 from tests.store_filling import worked
 
@@ -67,6 +68,20 @@ async def test_what_moves_is_the_same_where_people_look(
     assert asked(opened, "SELECT sum(cost_usd) FROM task_costs") == [(6 * 4.5,)]
     assert await live(opened, "archives") == 3
     assert await archives.prune(_CUT) == Pruned()
+
+
+async def test_agentd_itself_can_ask_the_same_views(
+    opened: Store, archives: ArchiveStore, tmp_path: Path
+) -> None:
+    for when in (_OLD, _NEW):
+        await worked(opened, when)
+        for _ in range(2):  # the archive grows, and the file is let go of in between
+            await archives.prune(_CUT)
+            async with opened.transaction() as conn:
+                await make_views(conn, tmp_path / "archive")
+                dollars = await conn.fetch_value("SELECT sum(cost_usd) FROM cost_by_model")
+                assert dollars == 4.5 * (1 if when == _OLD else 2)
+            await opened._engine.call(lambda hub: hub.detach())
 
 
 async def test_what_is_not_over_stays(opened: Store, archives: ArchiveStore) -> None:

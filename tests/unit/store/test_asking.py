@@ -110,6 +110,12 @@ def test_what_does_more_than_read_is_refused(sql: str, path: Path, instance: Ins
     assert rows(instance, "SELECT count(*) FROM tasks") == [(3,)]
 
 
+def test_the_copy_itself_takes_no_change(instance: Instance) -> None:
+    """What the parser might miss, the engine refuses."""
+    with pytest.raises(StoreError, match="read-only"):
+        instance.run("DELETE FROM tasks")
+
+
 def test_a_variable_of_ours_is_no_table(instance: Instance) -> None:
     secret = instance.db.execute("SELECT 42 AS n")
     with pytest.raises(StoreError, match="does not exist"):
