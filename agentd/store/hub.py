@@ -270,6 +270,12 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "Restore a backup (agentd db restore), or save what can be read: agentd db repair.",
     ),
     (
+        "Could not read enough bytes",
+        StoreUnusable,
+        "{path} is damaged: a part of it is missing",
+        "Restore a backup (agentd db restore), or save what can be read: agentd db repair.",
+    ),
+    (
         "Read-only file system",
         StoreUnusable,
         "{path} is on a read-only file system",

@@ -49,7 +49,7 @@ def salvage(path: Path, *, busy_s: float, now: datetime, progress: Progress = si
     with standing_still(path, busy_s), private_folder(path.parent) as folder:
         old, new = folder / "old.duckdb", folder / "agentd.duckdb"
         copy(path, old, progress, forgiving=True)
-        log_bytes_lost = _mend_log(old, folder)
+        log_bytes_lost = _mend_log(old, folder, path)
         with Instance(folder) as instance:
             instance.attach(old, "old", read_only=True)
             instance.attach(new, "agentd")
@@ -60,9 +60,9 @@ def salvage(path: Path, *, busy_s: float, now: datetime, progress: Progress = si
     return Salvage(saved, log_bytes_lost, kept)
 
 
-def _mend_log(old: Path, folder: Path) -> int:
+def _mend_log(old: Path, folder: Path, path: Path) -> int:
     """Cut the log before what is damaged. Bytes cut off. Raises StoreUnusable."""
-    problem = _problem(old)
+    problem = _problem(old, path)
     if problem is None:
         return 0
     logs = companions(old)
@@ -95,11 +95,11 @@ def _problem_with(old: Path, log: Path, text: bytes, folder: Path) -> str | None
     return _problem(trial)
 
 
-def _problem(path: Path) -> str | None:
+def _problem(path: Path, shown: Path | None = None) -> str | None:
     """Why it can not be opened. Reading only: opening changes nothing."""
     with Instance() as instance:
         try:
-            instance.attach(path, "old", read_only=True)
+            instance.attach(path, "old", read_only=True, shown=shown)
             tables(instance, "old")
         except StoreError as error:
             return error.message

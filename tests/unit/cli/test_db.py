@@ -59,6 +59,19 @@ def test_a_damaged_log_is_a_finding_and_can_be_repaired(
     assert agentd("db", "repair", "--json").json["whole"] is True
 
 
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("left_bytes", [0, 5000, 60_000])
+def test_a_file_without_its_end_is_a_finding(left_bytes: int, agentd: Agentd, home: Path) -> None:
+    path = home / "agentd.duckdb"
+    os.truncate(path, left_bytes)
+    found = agentd("db", "check", "--json")
+    assert (found.code, [each["check"] for each in found.json["findings"]]) == (1, ["readable"])
+    repaired = agentd("db", "repair")
+    assert (repaired.code, "db restore" in repaired.err) == (1, True)
+    assert f"{path} is" in repaired.err
+    assert path.stat().st_size == left_bytes
+
+
 def test_there_and_back(agentd: Agentd, home: Path, session: str) -> None:
     backup = agentd("db", "backup").out.strip()
     assert Path(backup).parent == home / "backups"
