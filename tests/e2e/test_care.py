@@ -30,9 +30,9 @@ async def test_a_daemon_works_on_while_its_database_is_cared_for(home: Home) -> 
     path = home.path / "agentd.duckdb"
     async with home.daemon() as daemon:
         inodes: set[int] = set()
-        for number in range(3):
+        for number in range(2):
             async with anyio.create_task_group() as group:
-                for _ in range(3):
+                for _ in range(2):
                     group.start_soon(home.enqueue, f"task {number}")
                 for command in (("compact",), ("backup", str(home.path / f"b{number}.duckdb"))):
                     done = await home.run("db", *command)
@@ -48,7 +48,7 @@ async def test_a_daemon_works_on_while_its_database_is_cared_for(home: Home) -> 
         assert (refused.code, "Stop them first" in refused.err) == (1, True)
         with anyio.fail_after(20):
             while True:
-                if await states(home) == {"completed": 10}:
+                if await states(home) == {"completed": 5}:
                     break
         daemon.signal(signal.SIGTERM)
         assert await daemon.ended() == 0

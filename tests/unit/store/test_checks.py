@@ -97,7 +97,7 @@ async def test_what_can_not_be_is_found(name: str, tmp_path: Path) -> None:
 async def test_a_byte_that_flips_anywhere_is_found_and_does_no_harm(tmp_path: Path) -> None:
     """In each block of rows or keys of the file."""
     path = tmp_path / "a.duckdb"
-    await filled(path, 2, turns=500)
+    await filled(path, 2, turns=300)
     whole = path.read_bytes()
     found: Counter[str] = Counter()
     for place in range(_HEADERS_BYTES + 5000, len(whole), BLOCK_SIZE):

@@ -34,17 +34,17 @@ async def test_a_whole_database_loses_nothing(tmp_path: Path) -> None:
     assert done.kept.read_bytes() == before
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_flipped_bytes_cost_the_rows_of_their_blocks(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "a.duckdb"
-    known = await filled(path, 4, turns=5000)
+    known = await filled(path, 4, turns=3000)
     chance = random.Random(seed)
     flip(path, *(chance.randrange(3 * 4096, path.stat().st_size) for _ in range(2)))
     damaged = path.read_bytes()
     done = repaired(path)
     tables = {each.table: each for each in done.tables}
-    assert tables["events"].rows + tables["events"].lost == 80_000
-    assert tables["events"].rows > 50_000
+    assert tables["events"].rows + tables["events"].lost == 48_000
+    assert tables["events"].rows > 24_000
     assert await ids_in(path) <= known
     assert len(await ids_in(path)) == 4 - tables["tasks"].lost
     assert done.kept.read_bytes() == damaged
