@@ -91,7 +91,7 @@ async def test_cancelling_a_block_rolls_it_back_and_leaves_the_store_usable(stor
 
 
 async def test_a_block_that_waits_for_the_world_is_ended(tmp_path: Path) -> None:
-    async with Store(tmp_path / "a.duckdb", transaction_s=0.05, busy_s=0) as store:
+    async with Store(tmp_path / "a.duckdb", transaction_s=0.5, busy_s=0) as store:
         with pytest.raises(StoreError, match="open for too long"):
             async with store.transaction() as conn:
                 await conn.execute(INSERT, id="never")
