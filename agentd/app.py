@@ -26,6 +26,7 @@ from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
+from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
 from agentd.daemon.worker import Assignment, Worker
@@ -42,6 +43,7 @@ from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
+from agentd.store.archives import ArchiveStore
 from agentd.store.budgets import BudgetStore
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
@@ -251,6 +253,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         stopping=anyio.Event(),
         untouched=store.untouched,
         make_scheduler=partial(_scheduler, config, store, clock),
+        retention=_retention(config, store, clock),
     )
 
 
@@ -287,6 +290,17 @@ def _budget_rules(config: Config, model: Callable[[str], Model]) -> Rules:
         cheaper=partial(model, cheaper) if cheaper else None,
         zone=budget.zone(),
         wait_most=timedelta(days=config.agent.max_wait_days),
+    )
+
+
+def _retention(config: Config, store: Store, clock: Clock) -> Retention | None:
+    if not config.retention.days:
+        return None
+    return Retention(
+        ArchiveStore(store, clock, config.archive_path),
+        clock,
+        keep=timedelta(days=config.retention.days),
+        every_s=config.retention.every_hours * 3600,
     )
 
 

@@ -239,6 +239,17 @@ class SchedulesConfig(_Section):
     gate_seconds: float = Field(60, gt=0, description="How long the gate of a schedule may take.")
 
 
+class RetentionConfig(_Section):
+    days: float = Field(
+        90,
+        ge=0,
+        le=36500,
+        description="Sessions in which nothing has happened for so long move to the archive; "
+        "0 = never.",
+    )
+    every_hours: float = Field(6, gt=0, description="How often the daemon looks for them.")
+
+
 class WorkspaceConfig(_Section):
     path: str = Field(
         "workspace", description="The folder that tools may read and write; relative: in the home."
@@ -294,6 +305,7 @@ class Config(BaseSettings, Capability):
     budget: BudgetConfig = Field(default_factory=lambda: BudgetConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
     schedules: SchedulesConfig = Field(default_factory=lambda: SchedulesConfig.model_validate({}))
+    retention: RetentionConfig = Field(default_factory=lambda: RetentionConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
@@ -337,6 +349,10 @@ class Config(BaseSettings, Capability):
     @property
     def workspace_path(self) -> Path:
         return self._home / self.workspace.path
+
+    @property
+    def archive_path(self) -> Path:
+        return self._home / "archive"
 
     @property
     def run_path(self) -> Path:

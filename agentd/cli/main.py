@@ -24,6 +24,9 @@ _COMMANDS = {
     "cost": "agentd.cli.cost:cost",
     "daemon": "agentd.cli.daemon:daemon",
     "tools": "agentd.cli.tools:tools",
+    "db": "agentd.cli.db:db",
+    "sql": "agentd.cli.sql:sql",
+    "prune": "agentd.cli.prune:prune",
     "doctor": "agentd.cli.doctor:doctor",
     "completion": "agentd.cli.completion:completion",
 }
@@ -38,6 +41,9 @@ _HELP = {
     "cost": "See what tasks have cost, and what is left of the limits.",
     "daemon": "See who works on this home.",
     "tools": "See the tools, their schemas, and call one.",
+    "db": "Check, back up, restore, repair and compact the database.",
+    "sql": "Ask the database with SQL; reading only, unless --write.",
+    "prune": "Move old, finished sessions to the archive.",
     "doctor": "Check this installation and say what to mend.",
     "completion": "Print the script that completes commands in your shell.",
 }

@@ -7,6 +7,7 @@ leases.py      the heartbeat of this daemon, and a watch on the leases of others
 reaper.py      puts back what daemons that died or hang left running
 scheduler.py   fires what is due
 gate.py        the command that says whether an occurrence is worth a run
+retention.py   moves old sessions to the archive
 presence.py    the lock that says that a daemon lives
 wake.py        datagrams by which processes tell each other that the queue changed
 signals.py     SIGTERM and SIGINT

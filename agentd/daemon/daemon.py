@@ -13,6 +13,7 @@ from agentd import __version__
 from agentd.daemon.leases import Heartbeat, Watch
 from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
+from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.signals import watch_signals
 from agentd.daemon.supervisor import Supervisor, Until
@@ -55,6 +56,7 @@ class Daemon:
     stopping: anyio.Event
     untouched: Callable[[], bool]
     make_scheduler: MakeScheduler
+    retention: Retention | None = None
 
     async def run(self, until: Until = Until.STOPPED) -> int:
         """Work until `until` or a signal. The number of tasks that were claimed."""
@@ -71,6 +73,8 @@ class Daemon:
                         services.start_soon(watch_signals, self.stopping)
                         services.start_soon(reaper.run)
                         services.start_soon(heartbeat.run)
+                        if self.retention is not None:
+                            services.start_soon(self.retention.run, self.stopping)
                         ears = [supervisor.notice]
                         if until is Until.STOPPED:
                             scheduler = self.make_scheduler(daemon_id, self.stopping)

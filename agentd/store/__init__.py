@@ -9,5 +9,10 @@ queries.py     reads sql/<table>.sql
 schema.py      runs migrations/NNNN_<what>.sql, in numeric order
 tasks.py, claims.py, endings.py, waits.py   the queue
 budgets.py     the ledger: what calls have cost, and what those under way may cost
+files.py       the database as files: copied and replaced while nobody has it open
+instance.py, snapshot.py   a DuckDB of its own, on a private copy of the database
+checks.py, backups.py, compact.py, salvage.py   the care of the database
+archives.py    old sessions in Parquet files
+views.py, asking.py   what people ask with `agentd sql`
 sessions.py, events.py, runs.py, model_calls.py, daemons.py   one module per table
 """

@@ -18,7 +18,7 @@ from agentd.store.filesystem import refuse_network_filesystem
 from agentd.store.lease import Lease
 
 Row = dict[str, Any]
-_BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
+BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
 _SHORT_LOG = 16384  # bytes; the next process reads so much in 1 ms, a checkpoint takes 4 ms
 # Statements here touch few rows, and planning one takes longer than running it. These of DuckDB's
 # optimizers are worth their time; without the others planning takes a fifth less.
@@ -192,7 +192,7 @@ class Hub:
     def _attach_file(self) -> None:
         new = not self.path.exists()
         quoted = str(self.path).replace("'", "''")
-        options = f" (BLOCK_SIZE {_BLOCK_SIZE})" if new else ""
+        options = f" (BLOCK_SIZE {BLOCK_SIZE})" if new else ""
         give_up = time.monotonic() + self._busy_s
         while True:
             try:
@@ -247,8 +247,8 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         StoreUnusable,
         "the write-ahead log of {path} is damaged",
         (
-            "Nothing was changed. Copy {path} and {path}.wal to a safe place, then restore a "
-            "backup, or move the .wal aside to go on without its last, not yet merged writes."
+            "Nothing was changed. Save what is not damaged: agentd db repair. Or restore a backup "
+            "(agentd db restore), or move the .wal aside to go on without the newest writes."
         ),
     ),
     (
@@ -267,7 +267,13 @@ _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "Corrupt database file",
         StoreUnusable,
         "{path} is damaged",
-        "Stop agentd, copy {path} and {path}.wal to a safe place, and restore a backup.",
+        "Restore a backup (agentd db restore), or save what can be read: agentd db repair.",
+    ),
+    (
+        "Could not read enough bytes",
+        StoreUnusable,
+        "{path} is damaged: a part of it is missing",
+        "Restore a backup (agentd db restore), or save what can be read: agentd db repair.",
     ),
     (
         "Read-only file system",

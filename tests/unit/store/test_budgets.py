@@ -230,7 +230,7 @@ async def test_what_a_dead_run_left_behind_is_charged_in_full(
 
 
 async def test_a_run_that_has_lost_its_task_can_not_settle(
-    tasks: TaskStore, runs: RunStore, events: EventStore, ledger: BudgetStore
+    tasks: TaskStore, runs: RunStore, events: EventStore, ledger: BudgetStore, leases: LeaseStore
 ) -> None:
     (run,) = await running(tasks, runs)
     asked = wanted(run)

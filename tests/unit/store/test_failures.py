@@ -334,18 +334,19 @@ async def test_a_migration_runs_once_and_in_order(
 
     path = tmp_path / "a.duckdb"
     await filled(path)
+    known = [migration.number for migration in migrations()]
+    more, fill = known[-1] + 1, known[-1] + 9
     later = (
         *migrations(),
-        schema.Migration(1002, "more", ("CREATE TABLE more (n INTEGER)",)),
-        schema.Migration(1010, "fill", ("INSERT INTO more VALUES (1)",)),
+        schema.Migration(more, "more", ("CREATE TABLE more (n INTEGER)",)),
+        schema.Migration(fill, "fill", ("INSERT INTO more VALUES (1)",)),
     )
     monkeypatch.setattr(schema, "migrations", lambda: later)
     for _ in range(2):
         async with Store(path) as store, store.transaction() as conn:
             assert await conn.fetch_value("SELECT count(*) FROM more") == 1
             rows = await conn.fetch("SELECT version FROM schema_versions ORDER BY version")
-            numbers = [migration.number for migration in later]
-            assert [row["version"] for row in rows] == numbers
+            assert [row["version"] for row in rows] == [*known, more, fill]
 
 
 async def test_a_migration_that_fails_leaves_the_shape_before_it(
@@ -355,7 +356,8 @@ async def test_a_migration_that_fails_leaves_the_shape_before_it(
 
     path = tmp_path / "a.duckdb"
     ids = await filled(path)
-    broken = schema.Migration(1002, "broken", ("CREATE TABLE half (n INTEGER)", "SELECT nonsense"))
+    newer = migrations()[-1].number + 1
+    broken = schema.Migration(newer, "broken", ("CREATE TABLE half (n INTEGER)", "SELECT nonsense"))
     with monkeypatch.context() as patched:
         patched.setattr(schema, "migrations", lambda: (*migrations(), broken))
         await failure(path)
