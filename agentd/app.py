@@ -3,6 +3,7 @@
 It loads the whole agent, so the command line imports it only where it runs one or calls a tool.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,16 @@ from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.config import Config
+from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
+from agentd.daemon.health_files import HealthFiles
+from agentd.daemon.notify import Notifier
 from agentd.daemon.supervisor import Until
+from agentd.daemon.watchdog import Sources, Watchdog
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
+from agentd.domain.health import HealthReader
 from agentd.domain.run import Run
 from agentd.domain.usage import Price
 from agentd.models.model import Model
@@ -66,6 +72,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Config: lambda _: config,
             Clock: lambda _: clock,
             Run: lambda context: context.run,
+            HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
@@ -179,6 +186,7 @@ async def serve(config: Config, store: Store, until: Until) -> int:
 
 def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) -> Daemon:
     runs = RunStore(store, clock)
+    notifier = Notifier.from_environment(os.environ)
     return Daemon(
         run_directory=config.run_path,
         daemons=DaemonStore(store, clock),
@@ -190,6 +198,34 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         ),
         stopping=anyio.Event(),
         untouched=store.untouched,
+        watchdog=_watchdog(config, store, clock, notifier),
+        notifier=notifier,
+    )
+
+
+def _watchdog(config: Config, store: Store, clock: Clock, notifier: Notifier) -> Watchdog:
+    settings = config.watchdog
+    return Watchdog(
+        Sources(
+            home=config.home,
+            run_directory=config.run_path,
+            ask_database=store.ping,
+            untouched=store.untouched,
+            breaker_states=dict[str, str],
+            clock=clock,
+        ),
+        HealthBounds(
+            memory_warn_mb=settings.memory_warn_mb,
+            memory_fail_mb=settings.memory_fail_mb,
+            lag_warn_s=settings.lag_warn_ms / 1000,
+            lag_fail_s=settings.lag_fail_ms / 1000,
+            disk_least_mb=settings.disk_least_mb,
+            database_warn_s=settings.database_warn_ms / 1000,
+            database_fail_s=settings.database_fail_ms / 1000,
+        ),
+        interval_s=settings.interval_seconds,
+        first_s=settings.first_seconds,
+        tell=notifier.status,
     )
 
 

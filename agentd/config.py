@@ -139,6 +139,34 @@ class StoreConfig(_Section):
     )
 
 
+class WatchdogConfig(_Section):
+    interval_seconds: float = Field(
+        60, ge=5, le=3600, description="How often a daemon looks how well it is."
+    )
+    first_seconds: float = Field(
+        5, ge=0, le=3600, description="How long after its start it looks for the first time."
+    )
+    memory_warn_mb: float = Field(256, gt=0, description="Memory that is worth a warning.")
+    memory_fail_mb: float = Field(
+        512, gt=0, description="Memory that is too much; systemd then restarts the daemon."
+    )
+    lag_warn_ms: float = Field(
+        500, gt=0, description="How late the event loop may come to a timer without a warning."
+    )
+    lag_fail_ms: float = Field(
+        5000, gt=0, description="A loop that is mostly later than this has failed."
+    )
+    disk_least_mb: float = Field(
+        200, ge=0, description="Free disk space below which a home is not well; twice this warns."
+    )
+    database_warn_ms: float = Field(
+        1000, gt=0, description="How long the database may take to answer without a warning."
+    )
+    database_fail_ms: float = Field(
+        10_000, gt=0, description="A database that takes longer has failed."
+    )
+
+
 class WorkspaceConfig(_Section):
     path: str = Field(
         "workspace", description="The folder that tools may read and write; relative: in the home."
@@ -191,6 +219,7 @@ class Config(BaseSettings, Capability):
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
     store: StoreConfig = Field(default_factory=lambda: StoreConfig.model_validate({}))
+    watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))

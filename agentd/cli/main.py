@@ -23,6 +23,8 @@ _COMMANDS = {
     "daemon": "agentd.cli.daemon:daemon",
     "tools": "agentd.cli.tools:tools",
     "doctor": "agentd.cli.doctor:doctor",
+    "health": "agentd.cli.health:health",
+    "diagnostics": "agentd.cli.diagnostics:diagnostics",
     "completion": "agentd.cli.completion:completion",
 }
 _HELP = {
@@ -35,6 +37,8 @@ _HELP = {
     "daemon": "See who works on this home.",
     "tools": "See the tools, their schemas, and call one.",
     "doctor": "Check this installation and say what to mend.",
+    "health": "Say whether a daemon lives and is well; for health checks.",
+    "diagnostics": "Show what the watchdog of each daemon has seen.",
     "completion": "Print the script that completes commands in your shell.",
 }
 

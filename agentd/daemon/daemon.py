@@ -10,11 +10,13 @@ import anyio
 import structlog
 
 from agentd import __version__
+from agentd.daemon.notify import Notifier
 from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
 from agentd.daemon.signals import watch_signals
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.wake import Wake
+from agentd.daemon.watchdog import Watchdog
 from agentd.daemon.worker import Worker
 from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError
@@ -34,7 +36,7 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """`run_directory` holds the sockets and locks of the daemons of this home."""
+    """`run_directory` holds the sockets, locks and health files of the daemons of this home."""
 
     run_directory: Path
     daemons: DaemonStore
@@ -44,6 +46,8 @@ class Daemon:
     settings: DaemonSettings
     stopping: anyio.Event
     untouched: Callable[[], bool]
+    watchdog: Watchdog
+    notifier: Notifier
 
     async def run(self, until: Until = Until.STOPPED) -> int:
         """Work until `until` or a signal. The number of tasks that were claimed."""
@@ -58,6 +62,11 @@ class Daemon:
                     async with anyio.create_task_group() as services:
                         services.start_soon(watch_signals, self.stopping)
                         services.start_soon(reaper.run, self.stopping)
+                        services.start_soon(self.watchdog.run, daemon_id, self.stopping)
+                        services.start_soon(
+                            self.notifier.run, self.stopping, lambda: self.watchdog.well
+                        )
+                        self.notifier.ready()
                         await supervisor.run()
                         services.cancel_scope.cancel()
                 finally:
