@@ -9,6 +9,7 @@ wake.py        datagrams by which processes tell each other that the queue chang
 signals.py     SIGTERM and SIGINT
 watchdog.py    looks how well this process is, and writes it down
 vitals.py      what it measures: memory, descriptors, disk, the lag of the loop
+probe.py       what it asks the database
 checks.py      what it makes of that, by the bounds of the configuration
 health_files.py  its last look, for other processes
 notify.py      what systemd is told

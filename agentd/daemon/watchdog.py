@@ -1,7 +1,4 @@
-"""Looks at this process again and again, and writes down how well it is.
-
-An idle daemon's database is left alone: its last answer stands while nobody has written.
-"""
+"""Looks at this process again and again, and writes down how well it is."""
 
 import os
 import socket
@@ -13,11 +10,11 @@ import anyio
 import structlog
 
 from agentd import __version__
-from agentd.daemon.checks import Answer, Bounds, Seen, calls_for_restart, judge
+from agentd.daemon.checks import Bounds, Seen, calls_for_restart, judge
 from agentd.daemon.health_files import write_health
+from agentd.daemon.probe import DatabaseProbe
 from agentd.daemon.vitals import LagMeter, Vitals, measure
 from agentd.domain.clock import Clock
-from agentd.domain.errors import StoreError
 from agentd.domain.health import Check, Health, Wellness
 from agentd.domain.ids import DaemonId
 
@@ -48,7 +45,6 @@ class Watchdog:
     tell: Callable[[str], None] = lambda _: None
     _states: dict[str, Wellness] = field(default_factory=dict[str, Wellness])
     _needs_restart: bool = False
-    _database_ok: bool = True  # a daemon that runs has registered itself there
     _unwritten: str = ""
 
     @property
@@ -58,20 +54,22 @@ class Watchdog:
 
     async def run(self, daemon_id: DaemonId, stopping: anyio.Event) -> None:
         """Until cancelled: a daemon that drains is watched, too."""
-        clock = self.sources.clock
+        sources, clock = self.sources, self.sources.clock
         started_s = clock.monotonic()
         lag = LagMeter(clock)
+        database = DatabaseProbe(
+            sources.ask_database, sources.untouched, clock, self.bounds.database_fail_s
+        )
         async with anyio.create_task_group() as group:
             group.start_soon(lag.run)
             await anyio.sleep(self.first_s)
             while True:
-                uptime_s = clock.monotonic() - started_s
                 seen = Seen(
                     vitals=await self._measure(),
                     lag=lag.take(),
-                    database=await self._ask(),
-                    breakers=self.sources.breaker_states(),
-                    uptime_s=round(uptime_s, 1),
+                    database=await database.answer(group),
+                    breakers=sources.breaker_states(),
+                    uptime_s=round(clock.monotonic() - started_s, 1),
                 )
                 phase = "draining" if stopping.is_set() else "working"
                 await self.note(daemon_id, seen, phase)
@@ -115,23 +113,6 @@ class Watchdog:
                 measure, self.sources.home, abandon_on_cancel=True
             )
         return Vitals(None, None, None, 0)
-
-    async def _ask(self) -> Answer:
-        """A trivial transaction, unless nobody has written since the last one went well."""
-        if self._database_ok and self.sources.untouched():
-            return Answer()
-        self._database_ok = False
-        before = self.sources.clock.monotonic()
-        bound_s = self.bounds.database_fail_s
-        try:
-            with anyio.fail_after(bound_s):
-                await self.sources.ask_database()
-        except TimeoutError:
-            return Answer(error=f"no answer within {bound_s:g} s")
-        except StoreError as error:
-            return Answer(error=error.message)
-        self._database_ok = True
-        return Answer(took_s=self.sources.clock.monotonic() - before)
 
     async def _write(self, health: Health) -> None:
         trouble = ""

@@ -9,6 +9,7 @@ import pytest
 
 from agentd.agent.loop import Interrupted, Loop
 from agentd.daemon.daemon import Daemon, DaemonSettings
+from agentd.daemon.notify import Notifier
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.wake import Wake
 from agentd.daemon.worker import Assignment, Worker
@@ -23,6 +24,7 @@ from agentd.store.tasks import TaskStore
 from tests.conftest import DAEMON
 from tests.desk import desk
 from tests.messages_turns import DONE, Turn
+from tests.watching import make_watchdog
 
 
 async def test_as_many_tasks_as_allowed_are_worked_at_a_time_and_no_more(tmp_path: Path) -> None:
@@ -233,6 +235,8 @@ async def test_a_daemon_that_signs_off_leaves_no_task_running(tmp_path: Path) ->
             settings=DaemonSettings(concurrency=1, poll_s=0.05, drain_s=1),
             stopping=stopping,
             untouched=at.store.untouched,
+            watchdog=make_watchdog(at.config.home, at.store),
+            notifier=Notifier(),
         )
         await daemon.run()
         assert (await at.tasks.get(task.id)).state is TaskState.PENDING
