@@ -78,8 +78,8 @@ async def test_an_idle_database_is_left_alone_and_one_that_was_written_is_asked(
 
     await store.ping()
     with anyio.fail_after(5):
-        while not store.untouched():
-            await anyio.sleep(0.01)  # noqa: ASYNC110 - it comes to rest, and lets go of the file
+        while not store.untouched():  # noqa: ASYNC110 - a thread comes to rest in its own time
+            await anyio.sleep(0.01)
     watchdog = make_watchdog(tmp_path, store, interval_s=0.01, ask_database=ask)
     async with _watched(watchdog):
         health = await _health(tmp_path)
