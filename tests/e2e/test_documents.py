@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 from agentd import __version__
@@ -73,6 +74,20 @@ async def test_the_commands_of_the_guide_to_tools(
     await run_all(home, commands("docs/tools.md"), tmp_path)
     listed = await home.run("task", "list", "--json", "--state", "completed")
     assert "release is in 1 lines" in listed.out
+
+
+async def test_the_commands_of_the_guide_to_the_service(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = commands("docs/service.md")
+    assert "agentd health" in lines
+    watched = Home(home.path, {**home.variables, "AGENTD_WATCHDOG__FIRST_SECONDS": "0"})
+    async with watched.daemon():
+        with anyio.fail_after(10):
+            while not list((home.path / "run").glob("*.health.json")):  # noqa: ASYNC110 - a file
+                await anyio.sleep(0.01)
+        await run_all(home, lines, tmp_path)
 
 
 @pytest.mark.timeout(60)
