@@ -1,5 +1,6 @@
 """`agentd run` under a service manager: the notify protocol, the unit file, the health check."""
 
+import fcntl
 import json
 import shutil
 import signal
@@ -75,6 +76,29 @@ async def test_systemd_hears_of_ready_of_life_and_of_the_stop(
         daemon.signal(signal.SIGTERM)
         await manager.hears("STOPPING=1")
         assert await daemon.ended() == 0
+
+
+async def test_ready_is_not_said_while_another_process_keeps_the_database(
+    tmp_path: Path, manager: Manager
+) -> None:
+    home = _home(tmp_path, manager)
+    assert (await home.run("task", "list")).code == 0
+    with (home.path / "agentd.duckdb.lease").open("ab") as lease:
+        fcntl.flock(lease, fcntl.LOCK_EX)
+        process = await anyio.open_process(
+            home.command("run"), env=home.environment, stderr=subprocess.DEVNULL
+        )
+        try:
+            with anyio.fail_after(10):
+                while not _is_waited_for(home.path):  # noqa: ASYNC110 - a lock of another process
+                    await anyio.sleep(0.01)
+            assert manager.drain() == []
+            fcntl.flock(lease, fcntl.LOCK_UN)
+            assert await manager.hears("READY=1") == ["READY=1"]
+        finally:
+            process.kill()
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
 
 
 async def test_pings_cease_while_the_loop_hangs(tmp_path: Path, manager: Manager) -> None:
@@ -163,6 +187,16 @@ async def test_health_and_diagnostics_of_a_real_daemon(tmp_path: Path) -> None:
         assert (await home.run("health")).code == 1
     assert (await home.run("run", "--drain")).code == 0
     assert not list((home.path / "run").iterdir())  # of the dead daemon nothing stays
+
+
+def _is_waited_for(home: Path) -> bool:
+    """Whether a process stands in line for the database."""
+    with (home / "agentd.duckdb.turn").open("ab") as turn:
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _until_stopped(pid: int) -> None:
