@@ -22,5 +22,5 @@ VOLUME /var/lib/agentd
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=10s --start-period=20s --retries=3 CMD ["agentd", "health"]
 # The home is made on first use; what exists stays as it is.
-ENTRYPOINT ["/bin/sh", "-c", "agentd init >/dev/null 2>&1 && exec agentd \"$@\"", "agentd"]
+ENTRYPOINT ["/bin/sh", "-c", "agentd init >/dev/null && exec agentd \"$@\"", "agentd"]
 CMD ["run"]

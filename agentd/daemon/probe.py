@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from agentd.daemon.checks import Answer
 from agentd.domain.clock import Clock
-from agentd.domain.errors import StoreError
+from agentd.domain.errors import AgentdError
 
 
 class DatabaseProbe:
@@ -51,6 +51,8 @@ class DatabaseProbe:
         try:
             await self._ask()
             self._last = Answer(self._clock.monotonic() - self._asked_at_s)
-        except StoreError as error:
-            self._last = Answer(error=error.message)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the database did not answer
+            self._last = Answer(
+                error=error.message if isinstance(error, AgentdError) else repr(error)
+            )
         answered.set()

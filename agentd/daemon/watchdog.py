@@ -64,15 +64,18 @@ class Watchdog:
             group.start_soon(lag.run)
             await anyio.sleep(self.first_s)
             while True:
-                seen = Seen(
-                    vitals=await self._measure(),
-                    lag=lag.take(),
-                    database=await database.answer(group),
-                    breakers=sources.breaker_states(),
-                    uptime_s=round(clock.monotonic() - started_s, 1),
-                )
-                phase = "draining" if stopping.is_set() else "working"
-                await self.note(daemon_id, seen, phase)
+                try:
+                    seen = Seen(
+                        vitals=await self._measure(),
+                        lag=lag.take(),
+                        database=await database.answer(group),
+                        breakers=sources.breaker_states(),
+                        uptime_s=round(clock.monotonic() - started_s, 1),
+                    )
+                    phase = "draining" if stopping.is_set() else "working"
+                    await self.note(daemon_id, seen, phase)
+                except Exception:  # noqa: BLE001 - whatever it was, the work goes on
+                    _log.exception("the watchdog could not look")
                 await anyio.sleep(self.interval_s)
 
     async def note(self, daemon_id: DaemonId, seen: Seen, phase: str) -> Health:

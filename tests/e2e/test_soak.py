@@ -13,9 +13,9 @@ _ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.timeout(90)
-def test_ten_seconds_of_faults_lose_nothing_and_let_nothing_grow() -> None:
+def test_some_seconds_of_faults_lose_nothing_and_let_nothing_grow() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.soaks", "--seconds", "8", "--json"],
+        [sys.executable, "-m", "scripts.soaks", "--seconds", "5", "--rate", "15", "--json"],
         cwd=_ROOT,
         capture_output=True,
         text=True,
@@ -25,11 +25,11 @@ def test_ten_seconds_of_faults_lose_nothing_and_let_nothing_grow() -> None:
     report = json.loads(done.stdout)
     assert (report["lost"], report["troubles"]) == ([], [])
     grown = [each for each in report["growths"] if not each["ok"]]
-    # Eight seconds beside other tests say nothing about latency.
+    # Five seconds beside other tests say nothing about latency.
     assert [each for each in grown if each["unit"] != "ms"] == []
     assert done.returncode == (1 if grown else 0)
     assert set(report["tasks"]) <= {"completed", "cancelled"}
-    assert sum(report["tasks"].values()) >= 20
+    assert sum(report["tasks"].values()) >= 30
     assert {"kill -9", "SIGTERM and restart"} <= set(report["faults"])
     names = {each["name"] for each in report["growths"]}
     assert {"memory of a daemon", "open descriptors", "processes"} <= names

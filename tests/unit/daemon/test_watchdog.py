@@ -149,6 +149,31 @@ async def test_a_file_that_can_not_be_written_is_said_once_and_the_watch_goes_on
     assert read_health(tmp_path / "run", _ONE) is not None
 
 
+async def test_what_nobody_thought_of_ends_neither_the_watch_nor_the_daemon(
+    tmp_path: Path, store: Store
+) -> None:
+    times = 0
+
+    def states() -> dict[str, str]:
+        nonlocal times
+        times += 1
+        if times == 1:
+            raise KeyError("nobody thought of it")
+        return {"anthropic": "open"}
+
+    async def ask() -> None:
+        raise ValueError("nor of this")
+
+    facts = {"breaker_states": states, "ask_database": ask, "untouched": lambda: False}
+    watchdog = make_watchdog(tmp_path, store, interval_s=0.01, **facts)
+    with structlog.testing.capture_logs() as lines:
+        async with _watched(watchdog):
+            health = await _health(tmp_path)
+    assert lines[0]["event"] == "the watchdog could not look"
+    assert health.breakers == {"anthropic": "open"}
+    assert "database: ValueError('nor of this')" in health.troubles()
+
+
 def _written(run: Path, clock: HandClock, memory_mb: float = 100) -> Health:
     seen = replace(_WELL, vitals=Vitals(memory_mb, 1000, 10, 1000))
 
