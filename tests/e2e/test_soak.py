@@ -35,6 +35,18 @@ def test_some_seconds_of_faults_lose_nothing_and_let_nothing_grow() -> None:
     assert {"memory of a daemon", "open descriptors", "processes"} <= names
 
 
+def test_wrong_usage_is_said() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.soaks", "--seconds", "1"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "--seconds must be 5 at least" in done.stderr
+
+
 def _samples(**grow: float) -> list[Sample]:
     """A hundred seconds; what is named in `grow` rises by so much each second."""
     still = {"memory_mb": 150.0, "descriptors": 15.0, "processes": 2.0, "file_mb": 1.0}
