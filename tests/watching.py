@@ -1,7 +1,11 @@
-"""A watchdog of a home, with bounds that a machine under load does not reach."""
+"""A watchdog with bounds that a machine under load does not reach; and what a module logs."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+import pytest
+import structlog
 
 from agentd.daemon.checks import Bounds
 from agentd.daemon.watchdog import Sources, Watchdog
@@ -33,3 +37,13 @@ def make_watchdog(
     }
     sources = Sources(**{name: more.pop(name, default) for name, default in facts.items()})
     return Watchdog(sources, bounds, interval_s=interval_s, first_s=0, **more)
+
+
+def capture(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[Any]:
+    """What a module logs from now on, whatever another test has configured."""
+    captured = structlog.testing.LogCapture()
+    logger = structlog.wrap_logger(
+        None, processors=[captured], wrapper_class=structlog.make_filtering_bound_logger(0)
+    )
+    monkeypatch.setattr(module, "_log", logger)
+    return captured.entries

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-import structlog
 
+from agentd.daemon import notify
 from agentd.daemon.notify import Notifier
+from tests.watching import capture
 
 
 def _listener(address: str) -> socket.socket:
@@ -111,15 +112,17 @@ async def test_nobody_is_pinged_who_has_not_asked(
         group.cancel_scope.cancel()
 
 
-def test_a_manager_that_is_gone_is_complained_of_once(tmp_path: Path) -> None:
+def test_a_manager_that_is_gone_is_complained_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     notifier = Notifier(str(tmp_path / "gone"))
-    with structlog.testing.capture_logs() as lines:
-        notifier.ready()
-        notifier.status("working")
+    lines = capture(monkeypatch, notify)
+    notifier.ready()
+    notifier.status("working")
     assert [line["event"] for line in lines] == ["the service manager could not be told"]
 
 
-def test_without_a_manager_nothing_happens() -> None:
-    with structlog.testing.capture_logs() as lines:
-        Notifier.from_environment({"WATCHDOG_USEC": "1000"}).ready()
+def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = capture(monkeypatch, notify)
+    Notifier.from_environment({"WATCHDOG_USEC": "1000"}).ready()
     assert not lines

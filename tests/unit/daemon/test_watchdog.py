@@ -11,8 +11,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-import structlog
 
+from agentd.daemon import watchdog as watchdogs
 from agentd.daemon.checks import Answer, Seen
 from agentd.daemon.health_files import HealthFiles, health_path, read_health, write_health
 from agentd.daemon.presence import Presence, forget
@@ -23,7 +23,7 @@ from agentd.domain.health import Health, Wellness
 from agentd.domain.ids import DaemonId
 from agentd.store.store import Store
 from tests.clock import HandClock
-from tests.watching import WIDE, make_watchdog
+from tests.watching import WIDE, capture, make_watchdog
 
 _ONE = DaemonId("daemon-1")
 _WELL = Seen(Vitals(100, 1000, 10, 1000), Lag(0, 0), Answer(0.01), {}, 9)
@@ -112,12 +112,14 @@ async def test_a_database_that_somebody_keeps_is_a_failure_until_it_answers(
                     health = await _health(tmp_path, health)
 
 
-async def test_changes_are_logged_once(tmp_path: Path, store: Store) -> None:
+async def test_changes_are_logged_once(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[str] = []
     watchdog = make_watchdog(tmp_path, store, tell=told.append)
-    with structlog.testing.capture_logs() as lines:
-        for seen in (_WELL, _BIG, _BIG, _WELL, _WELL):
-            await watchdog.note(_ONE, seen, "working")
+    lines = capture(monkeypatch, watchdogs)
+    for seen in (_WELL, _BIG, _BIG, _WELL, _WELL):
+        await watchdog.note(_ONE, seen, "working")
     assert [(line["check"], line["state"], line["log_level"]) for line in lines] == [
         ("memory", "fail", "error"),
         ("memory", "ok", "info"),
@@ -136,21 +138,21 @@ async def test_too_much_memory_calls_for_a_restart(tmp_path: Path, store: Store)
 
 
 async def test_a_file_that_can_not_be_written_is_said_once_and_the_watch_goes_on(
-    tmp_path: Path, store: Store
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watchdog = make_watchdog(tmp_path, store)
     (tmp_path / "run").rmdir()
-    with structlog.testing.capture_logs() as lines:
-        for _ in range(3):
-            await watchdog.note(_ONE, _WELL, "working")
-        (tmp_path / "run").mkdir()
+    lines = capture(monkeypatch, watchdogs)
+    for _ in range(3):
         await watchdog.note(_ONE, _WELL, "working")
+    (tmp_path / "run").mkdir()
+    await watchdog.note(_ONE, _WELL, "working")
     assert [line["event"] for line in lines] == ["the health file could not be written"]
     assert read_health(tmp_path / "run", _ONE) is not None
 
 
 async def test_what_nobody_thought_of_ends_neither_the_watch_nor_the_daemon(
-    tmp_path: Path, store: Store
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = 0
 
@@ -166,9 +168,9 @@ async def test_what_nobody_thought_of_ends_neither_the_watch_nor_the_daemon(
 
     facts = {"breaker_states": states, "ask_database": ask, "untouched": lambda: False}
     watchdog = make_watchdog(tmp_path, store, interval_s=0.01, **facts)
-    with structlog.testing.capture_logs() as lines:
-        async with _watched(watchdog):
-            health = await _health(tmp_path)
+    lines = capture(monkeypatch, watchdogs)
+    async with _watched(watchdog):
+        health = await _health(tmp_path)
     assert lines[0]["event"] == "the watchdog could not look"
     assert health.breakers == {"anthropic": "open"}
     assert "database: ValueError('nor of this')" in health.troubles()
