@@ -3,6 +3,7 @@
 It loads the whole agent, so the command line imports it only where it runs one or calls a tool.
 """
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,16 +25,21 @@ from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
+from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
+from agentd.daemon.health_files import HealthFiles
+from agentd.daemon.notify import Notifier
 from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
+from agentd.daemon.watchdog import Sources, Watchdog
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.backoff import Attempts
 from agentd.domain.budget import Amount
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
+from agentd.domain.health import HealthReader
 from agentd.domain.ids import DaemonId, new_id
 from agentd.domain.run import CallKey, Run
 from agentd.models.breaker import Breakers
@@ -84,6 +90,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Clock: lambda _: clock,
             Run: lambda context: context.run,
             CallKey: _call_key,
+            HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
@@ -193,6 +200,10 @@ class LoopFactory:
         candidates = [Candidate(self.model(each), self.breakers.of(each)) for each in specs]
         return Failover(candidates, _patience(self.config))
 
+    def breaker_states(self) -> dict[str, str]:
+        """How each provider's circuit breaker stands."""
+        return {each.provider: str(each.state) for each in self.breakers.states()}
+
     def model(self, spec: str) -> Model:
         """Opened once for each name. Raises ConfigError."""
         if spec not in self.models:
@@ -235,6 +246,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
     )
     lease_s = settings.lease_seconds
     runs = RunStore(store, clock, lease_s=lease_s, attempts=attempts)
+    notifier = Notifier.from_environment(os.environ)
     return Daemon(
         run_directory=config.run_path,
         daemons=DaemonStore(store, clock),
@@ -254,6 +266,8 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         untouched=store.untouched,
         make_scheduler=partial(_scheduler, config, store, clock),
         retention=_retention(config, store, clock),
+        watchdog=_watchdog(config, store, factory, notifier),
+        notifier=notifier,
     )
 
 
@@ -301,6 +315,32 @@ def _retention(config: Config, store: Store, clock: Clock) -> Retention | None:
         clock,
         keep=timedelta(days=config.retention.days),
         every_s=config.retention.every_hours * 3600,
+    )
+
+
+def _watchdog(config: Config, store: Store, factory: LoopFactory, notifier: Notifier) -> Watchdog:
+    settings = config.watchdog
+    return Watchdog(
+        Sources(
+            home=config.home,
+            run_directory=config.run_path,
+            ask_database=store.ping,
+            untouched=store.untouched,
+            breaker_states=factory.breaker_states,
+            clock=factory.clock,
+        ),
+        HealthBounds(
+            memory_warn_mb=settings.memory_warn_mb,
+            memory_fail_mb=settings.memory_fail_mb,
+            lag_warn_s=settings.lag_warn_ms / 1000,
+            lag_fail_s=settings.lag_fail_ms / 1000,
+            disk_least_mb=settings.disk_least_mb,
+            database_warn_s=settings.database_warn_ms / 1000,
+            database_fail_s=settings.database_fail_ms / 1000,
+        ),
+        interval_s=settings.interval_seconds,
+        first_s=settings.first_seconds,
+        tell=notifier.status,
     )
 
 

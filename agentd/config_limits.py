@@ -1,18 +1,15 @@
 """The sections of the settings that keep a task from costing too much: [budget] and [guards]."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field, model_validator
 
+from agentd.config_sections import ModelSpec, Section
 from agentd.domain.budget import Amount, Scope, microusd
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class GuardsConfig(_Section):
+class GuardsConfig(Section):
     same_result: int = Field(
         3,
         ge=0,
@@ -40,9 +37,7 @@ _USD = Annotated[float | None, Field(gt=0, le=1e9)]
 _TOKENS = Annotated[int | None, Field(gt=0, le=1 << 53)]
 
 
-class BudgetLimits(_Section):
-    """All of [budget] but the model to go on with."""
-
+class BudgetConfig(Section):
     task_usd: _USD = Field(None, description="Dollars that one task may cost; unset: no limit.")
     task_tokens: _TOKENS = Field(None, description="Tokens of all kinds that one task may take.")
     session_usd: _USD = Field(None, description="Dollars that one session may cost.")
@@ -61,6 +56,16 @@ class BudgetLimits(_Section):
         description="What a task does whose next call would break a limit: wait for the next day "
         "or a person, fail, or go on with cheaper_model (and wait when that does not fit either).",
     )
+
+    cheaper_model: ModelSpec | None = Field(
+        None, description="The model to go on with when when_spent is cheaper."
+    )
+
+    @model_validator(mode="after")
+    def _cheaper_is_named(self) -> Self:
+        if self.when_spent == "cheaper" and self.cheaper_model is None:
+            raise ValueError("when_spent is cheaper, so cheaper_model must name a model")
+        return self
 
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.timezone)

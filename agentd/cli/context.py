@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import anyio
 import click
 
-from agentd.config import Config, load_config, model_spec
+from agentd.config import Config, load_config
+from agentd.config_sections import model_spec
 from agentd.daemon.wake import poke
 from agentd.domain.budget import microusd
 from agentd.domain.clock import SystemClock

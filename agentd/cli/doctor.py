@@ -20,8 +20,6 @@ from agentd.models.select import OPENAI_HINT, OPENAI_MISSING
 from agentd.sandbox.workspace import Workspace
 from agentd.toolkit.discover import load_registry
 
-_DISK_LEAST_BYTES = 200 * 1024 * 1024
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -88,8 +86,9 @@ def _database(context: Context) -> Finding:
 
 def _disk(context: Context) -> Finding:
     free = shutil.disk_usage(context.config.home).free
+    least = context.config.watchdog.disk_least_mb * 1e6
     text = f"{free / 1e9:.1f} GB free"
-    return Finding("disk", free > _DISK_LEAST_BYTES, text, "Make room: a full disk stops all work.")
+    return Finding("disk", free > least, text, "Make room: a full disk stops all work.")
 
 
 def _workspace(context: Context) -> Finding:

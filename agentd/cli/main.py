@@ -28,6 +28,8 @@ _COMMANDS = {
     "sql": "agentd.cli.sql:sql",
     "prune": "agentd.cli.prune:prune",
     "doctor": "agentd.cli.doctor:doctor",
+    "health": "agentd.cli.health:health",
+    "diagnostics": "agentd.cli.diagnostics:diagnostics",
     "completion": "agentd.cli.completion:completion",
 }
 _HELP = {
@@ -45,6 +47,8 @@ _HELP = {
     "sql": "Ask the database with SQL; reading only, unless --write.",
     "prune": "Move old, finished sessions to the archive.",
     "doctor": "Check this installation and say what to mend.",
+    "health": "Say whether a daemon lives and is well; for health checks.",
+    "diagnostics": "Show what the watchdog of each daemon has seen.",
     "completion": "Print the script that completes commands in your shell.",
 }
 

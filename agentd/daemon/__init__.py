@@ -11,5 +11,11 @@ retention.py   moves old sessions to the archive
 presence.py    the lock that says that a daemon lives
 wake.py        datagrams by which processes tell each other that the queue changed
 signals.py     SIGTERM and SIGINT
+watchdog.py    looks how well this process is, and writes it down
+vitals.py      what it measures: memory, descriptors, disk, the lag of the loop
+probe.py       what it asks the database
+checks.py      what it makes of that, by the bounds of the configuration
+health_files.py  its last look, for other processes
+notify.py      what systemd is told
 logs.py        how log lines look
 """

@@ -11,6 +11,7 @@ import structlog
 
 from agentd import __version__
 from agentd.daemon.leases import Heartbeat, Watch
+from agentd.daemon.notify import Notifier
 from agentd.daemon.presence import Presence, forget
 from agentd.daemon.reaper import Reaper
 from agentd.daemon.retention import Retention
@@ -18,6 +19,7 @@ from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.signals import watch_signals
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.wake import Wake
+from agentd.daemon.watchdog import Watchdog
 from agentd.daemon.worker import Worker
 from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError
@@ -44,7 +46,7 @@ class DaemonSettings:
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """`run_directory` holds the sockets and locks of the daemons of this home."""
+    """`run_directory` holds the sockets, locks and health files of the daemons of this home."""
 
     run_directory: Path
     daemons: DaemonStore
@@ -56,6 +58,8 @@ class Daemon:
     stopping: anyio.Event
     untouched: Callable[[], bool]
     make_scheduler: MakeScheduler
+    watchdog: Watchdog
+    notifier: Notifier
     retention: Retention | None = None
 
     async def run(self, until: Until = Until.STOPPED) -> int:
@@ -73,6 +77,10 @@ class Daemon:
                         services.start_soon(watch_signals, self.stopping)
                         services.start_soon(reaper.run)
                         services.start_soon(heartbeat.run)
+                        services.start_soon(self.watchdog.run, daemon_id, self.stopping)
+                        services.start_soon(
+                            self.notifier.run, self.stopping, lambda: self.watchdog.well
+                        )
                         if self.retention is not None:
                             services.start_soon(self.retention.run, self.stopping)
                         ears = [supervisor.notice]
@@ -81,6 +89,7 @@ class Daemon:
                             services.start_soon(scheduler.run)
                             ears.append(scheduler.notice)
                         services.start_soon(_listen, wake, ears)
+                        self.notifier.ready()
                         await supervisor.run()
                         services.cancel_scope.cancel()
                 finally:

@@ -44,8 +44,8 @@ def _known(run_directory: Path) -> set[DaemonId]:
 
 def forget(run_directory: Path, daemon_id: DaemonId) -> None:
     """Remove what a dead daemon left in `run/`."""
-    _lock_path(run_directory, daemon_id).unlink(missing_ok=True)
-    (run_directory / f"{daemon_id}.sock").unlink(missing_ok=True)
+    for suffix in ("sock", "health.json", "health.json.new", "alive"):
+        (run_directory / f"{daemon_id}.{suffix}").unlink(missing_ok=True)
 
 
 class Presence:
@@ -60,8 +60,10 @@ class Presence:
 
     def __enter__(self) -> Self:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._fd = os.open(self._path, flags, 0o600)
+        unseen = self._path.with_suffix(".locking")  # else one who looks now would take us for dead
+        self._fd = os.open(unseen, flags, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unseen.rename(self._path)
         os.write(self._fd, f"{os.getpid()}\n".encode())
         return self
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice, takewhile
 
-from agentd.config import SchedulesConfig
+from agentd.config_sections import SchedulesConfig
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.errors import Refused

@@ -67,6 +67,11 @@ class Store(Capability):
         """Whether nobody has written since this store came to rest. Two `stat`s, no waiting."""
         return self._hub.untouched()
 
+    async def ping(self) -> None:
+        """Hold the file for a transaction that reads nothing. Raises StoreError."""
+        async with self.transaction() as conn:
+            await conn.fetch_value("SELECT 1")
+
     async def aclose(self) -> None:
         """Let go of the file and end the database thread."""
         await anyio.to_thread.run_sync(self._engine.close)

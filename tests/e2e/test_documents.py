@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 from agentd import __version__
@@ -85,6 +86,20 @@ async def test_the_commands_of_the_guide_to_schedules(
     await run_all(home, commands("docs/schedules.md"), tmp_path, added["id"])
     left = json.loads((await home.run("schedule", "list", "--json")).out)
     assert [each["expression"] for each in left] == ["every 90m", "@daily", "0 9 * * 1-5"]
+
+
+async def test_the_commands_of_the_guide_to_the_service(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = commands("docs/service.md")
+    assert "agentd health" in lines
+    watched = Home(home.path, {**home.variables, "AGENTD_WATCHDOG__FIRST_SECONDS": "0"})
+    async with watched.daemon():
+        with anyio.fail_after(10):
+            while not list((home.path / "run").glob("*.health.json")):  # noqa: ASYNC110 - a file
+                await anyio.sleep(0.01)
+        await run_all(home, lines, tmp_path)
 
 
 @pytest.mark.timeout(60)

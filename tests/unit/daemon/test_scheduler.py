@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentd.config import SchedulesConfig
+from agentd.config_sections import SchedulesConfig
 from agentd.daemon.gate import Gate
 from agentd.daemon.scheduler import Scheduler
 from agentd.domain.ids import DaemonId, SessionId

@@ -11,6 +11,7 @@ import pytest
 from agentd.agent.loop import Interrupted, Loop
 from agentd.app import _scheduler
 from agentd.daemon.daemon import Daemon, DaemonSettings
+from agentd.daemon.notify import Notifier
 from agentd.daemon.supervisor import Supervisor, Until
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import SystemClock
@@ -25,6 +26,7 @@ from agentd.store.tasks import TaskStore
 from tests.conftest import DAEMON
 from tests.desk import desk
 from tests.messages_turns import DONE, Turn
+from tests.watching import make_watchdog
 
 
 async def test_as_many_tasks_as_allowed_are_worked_at_a_time_and_no_more(tmp_path: Path) -> None:
@@ -236,6 +238,8 @@ async def test_a_daemon_that_signs_off_leaves_no_task_running(tmp_path: Path) ->
             stopping=stopping,
             untouched=at.store.untouched,
             make_scheduler=partial(_scheduler, at.config, at.store, SystemClock()),
+            watchdog=make_watchdog(at.config.home, at.store),
+            notifier=Notifier(),
         )
         await daemon.run()
         assert (await at.tasks.get(task.id)).state is TaskState.PENDING

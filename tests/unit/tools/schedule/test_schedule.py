@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from agentd.config import Config, SchedulesConfig
+from agentd.config import Config
+from agentd.config_sections import SchedulesConfig
 from agentd.domain.errors import NotFound, Refused, ToolError
 from agentd.schedules.scheduling import Scheduling
 from agentd.store.store import Store

@@ -1,0 +1,1 @@
+"""Tools about this installation: how well it is."""
