@@ -26,7 +26,7 @@ FROM range($turns) turn(n),
 """
 _CALL = """
 INSERT INTO model_calls SELECT $session_id || n, $session_id, $session_id, 'run', 'scripted:x', 1,
-    $now, 250, 'ok', 'tool_use', NULL, 10, 5, 0, 0, 1500000
+    $now, 250, 'ok', 'tool_use', NULL, 10, 5, 0, 0, 1500000, NULL
 FROM range($turns) turn(n)
 """
 _END = "UPDATE tasks SET state = 'completed', finished_at = $now, updated_at = $now WHERE id = $id"

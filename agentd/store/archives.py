@@ -22,14 +22,14 @@ from agentd.store.queries import load
 
 _SQL = load("archives")
 _ALL = 1 << 62
-# What a session consists of. Predecessors leave before the tasks by which they are found.
+# What a session consists of. Predecessors leave before the tasks by which they are found. What its
+# model calls have cost stays: limits are sums over all calls, for ever.
 TABLES = (
     "task_predecessors",
     "tasks",
     "events",
     "messages",
     "runs",
-    "model_calls",
     "sessions",
 )
 

@@ -27,7 +27,7 @@ _PREFIX = "agentd-"
 
 def stamp(now: datetime) -> str:
     """A moment as part of a file's name; sorts as the moments do."""
-    return now.strftime("%Y%m%dT%H%M%SZ")
+    return now.strftime("%Y%m%dT%H%M%S.%f")[:-3] + "Z"
 
 
 def default_name(now: datetime) -> str:

@@ -48,7 +48,8 @@ MEANINGS = {
     "events_without_session": ("journals without their session", _MEND),
     "message_without_session": ("messages without their session", _MEND),
     "run_without_session": ("runs without their session", _MEND),
-    "model_call_without_session": ("model calls without their session", _MEND),
+    "fired_without_task": ("schedules with a fired occurrence without its task", _MEND),
+    "reserved_for_nothing": ("reservations of money for tasks that are not there", _MEND),
     "predecessor_without_task": ("entries of `after` without their task", _MEND),
 }
 

@@ -163,6 +163,7 @@ async def test_an_outage_that_outlasts_the_retries_costs_attempts_and_no_task(
         return failure if left >= 0 else DONE
 
     quick = {"models__retry_attempts": 2, "models__stall_seconds": 0.2}
+    quick |= {"models__breaker_threshold": 100}  # else the second run waits for its cooldown
     again = {"agent__max_attempts": 3, "agent__attempt_base_seconds": 0}
     async with desk(tmp_path, behave=behave, **quick, **again) as at:
         task = await at.work()

@@ -1,11 +1,12 @@
 -- Old sessions on their way from the tables into Parquet files.
 
 -- query: expired
--- Nothing has happened in them since $before, nothing of them is unfinished, and no unfinished task
--- still has to be told what became of one of theirs.
+-- Nothing has happened in them since $before, nothing of them is unfinished, no schedule speaks in
+-- them, and no unfinished task still has to be told what became of one of theirs.
 SELECT s.id
 FROM sessions s
 WHERE s.created_at < $before
+  AND NOT EXISTS (SELECT 1 FROM schedules c WHERE c.session_id = s.id)
   AND NOT EXISTS (
     SELECT 1 FROM tasks t
     WHERE t.session_id = s.id
@@ -52,9 +53,6 @@ SELECT * FROM messages WHERE session_id = ANY($ids) ORDER BY id;
 -- query: runs
 SELECT * FROM runs WHERE session_id = ANY($ids) ORDER BY id;
 
--- query: model_calls
-SELECT * FROM model_calls WHERE session_id = ANY($ids) ORDER BY id;
-
 -- query: delete_task_predecessors
 DELETE FROM task_predecessors
 WHERE task_id IN (SELECT id FROM tasks WHERE session_id = ANY($ids));
@@ -70,9 +68,6 @@ DELETE FROM messages WHERE session_id = ANY($ids);
 
 -- query: delete_runs
 DELETE FROM runs WHERE session_id = ANY($ids);
-
--- query: delete_model_calls
-DELETE FROM model_calls WHERE session_id = ANY($ids);
 
 -- query: delete_sessions
 DELETE FROM sessions WHERE id = ANY($ids);

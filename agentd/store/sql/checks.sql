@@ -7,7 +7,8 @@ WHERE state = 'running'
   AND (daemon_id IS NULL OR NOT list_contains(CAST($alive AS TEXT[]), daemon_id));
 
 -- query: running_without_run
-SELECT id FROM tasks WHERE state = 'running' AND (run_id IS NULL OR started_at IS NULL);
+SELECT id FROM tasks
+WHERE state = 'running' AND (run_id IS NULL OR started_at IS NULL OR lease_until IS NULL);
 
 -- query: running_side_by_side
 SELECT session_id AS id FROM tasks
@@ -74,8 +75,14 @@ SELECT id FROM messages WHERE session_id NOT IN (SELECT id FROM sessions);
 -- query: run_without_session
 SELECT id FROM runs WHERE session_id NOT IN (SELECT id FROM sessions);
 
--- query: model_call_without_session
-SELECT id FROM model_calls WHERE session_id NOT IN (SELECT id FROM sessions);
-
 -- query: predecessor_without_task
 SELECT DISTINCT task_id AS id FROM task_predecessors WHERE task_id NOT IN (SELECT id FROM tasks);
+
+-- query: fired_without_task
+-- An occurrence that fired has made a task; a deleted or archived one was made all the same.
+SELECT schedule_id AS id FROM occurrences WHERE outcome = 'fired' AND task_id IS NULL;
+
+-- query: reserved_for_nothing
+-- What a call under way may cost is settled with its run.
+SELECT r.id FROM reservations r
+WHERE NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = r.task_id);

@@ -21,7 +21,7 @@ LEFT JOIN (
         CAST(sum(cache_read_tokens) AS BIGINT) AS cache_read_tokens,
         sum(cost_microusd) / 1e6 AS cost_usd,
         count(*) FILTER (WHERE outcome = 'ok' AND cost_microusd IS NULL) AS unpriced
-    FROM all_model_calls GROUP BY task_id
+    FROM model_calls GROUP BY task_id
 ) c ON c.task_id = t.id;
 
 -- query: tool_calls
@@ -72,7 +72,7 @@ SELECT CAST(date_trunc('day', started_at) AS DATE) AS day, count(*) AS calls,
     CAST(sum(cache_write_tokens) AS BIGINT) AS cache_write_tokens,
     CAST(sum(cache_read_tokens) AS BIGINT) AS cache_read_tokens,
     sum(cost_microusd) / 1e6 AS cost_usd
-FROM all_model_calls GROUP BY date_trunc('day', started_at);
+FROM model_calls GROUP BY date_trunc('day', started_at);
 
 -- query: cost_by_model
 SELECT model, count(*) AS calls, count(*) FILTER (WHERE outcome <> 'ok') AS failures,
@@ -83,14 +83,23 @@ SELECT model, count(*) AS calls, count(*) FILTER (WHERE outcome <> 'ok') AS fail
     CAST(sum(cache_read_tokens) AS BIGINT) AS cache_read_tokens,
     sum(cost_microusd) / 1e6 AS cost_usd,
     count(*) FILTER (WHERE outcome = 'ok' AND cost_microusd IS NULL) AS unpriced
-FROM all_model_calls GROUP BY model;
+FROM model_calls GROUP BY model;
 
 -- query: cost_by_session
 SELECT c.session_id, max(s.title) AS title, count(*) AS calls, count(DISTINCT c.task_id) AS tasks,
     sum(c.cost_microusd) / 1e6 AS cost_usd, max(c.started_at) AS last_at
-FROM all_model_calls c
+FROM model_calls c
 LEFT JOIN all_sessions s ON s.id = c.session_id
 GROUP BY c.session_id;
+
+-- query: cost_by_schedule
+SELECT c.schedule_id, max(s.expression) AS expression, max(s.title) AS title, count(*) AS calls,
+    count(DISTINCT c.task_id) AS tasks, sum(c.cost_microusd) / 1e6 AS cost_usd,
+    max(c.started_at) AS last_at
+FROM model_calls c
+LEFT JOIN schedules s ON s.id = c.schedule_id
+WHERE c.schedule_id IS NOT NULL
+GROUP BY c.schedule_id;
 
 -- query: conversation
 -- What was said, as text: by people, by the model, by tools.

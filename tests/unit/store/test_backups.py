@@ -128,7 +128,7 @@ async def test_a_restore_brings_back_what_was_and_keeps_what_is(tmp_path: Path) 
     done = restore(backup, path, busy_s=5, now=_NOW)
     assert await ids_in(path) == before
     assert done.kept is not None
-    assert done.kept.name == "a.duckdb.before-restore-20260304T050607Z"
+    assert done.kept.name == "a.duckdb.before-restore-20260304T050607.000Z"
     assert await ids_in(done.kept) == after
     assert (await ids_in(backup), done.findings) == (before, [])
 
