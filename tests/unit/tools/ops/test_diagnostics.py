@@ -52,4 +52,4 @@ async def test_the_model_gets_all_checks_of_its_own_daemon_as_json(tmp_path: Pat
     names = {each["name"] for each in own["health"]["checks"]}
     assert {"memory", "uptime", "circuit breakers", "event loop", "disk", "database"} <= names
     assert own["health"]["uptime_s"] >= 0
-    assert own["health"]["breakers"] == {}
+    assert own["health"]["breakers"] == {"anthropic": "closed"}
