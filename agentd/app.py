@@ -160,6 +160,7 @@ class LoopFactory:
                 failover=self._failover(task.model or config.agent.model),
                 journal=journal,
                 price=self._price,
+                breaker_of=self.breakers.of,
                 budget=Budget(
                     journal=journal,
                     ledger=self._ledger,
@@ -221,11 +222,11 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     context = CallContext(store)
     await toolbox.registry.start(toolbox.injector, context)
     factory = LoopFactory(config, store, clock, toolbox)
-    if abandoned := await BudgetStore(store, clock).charge_abandoned():
-        _log.warning("model calls that never came back are counted in full", calls=abandoned)
-    if woken := await wake_where_limits_changed(store, clock, config.budget.amounts()):
-        _log.info("tasks try again: the limit they waited for has changed", tasks=woken)
     try:
+        if abandoned := await BudgetStore(store, clock).charge_abandoned():
+            _log.warning("model calls that never came back are counted in full", calls=abandoned)
+        if woken := await wake_where_limits_changed(store, clock, config.budget.amounts()):
+            _log.info("tasks try again: the limit they waited for has changed", tasks=woken)
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
             factory.model(spec)

@@ -13,7 +13,7 @@ from agentd.agent.journal import Journal
 from agentd.domain.errors import ModelError
 from agentd.domain.ids import new_id
 from agentd.domain.usage import Price, Usage
-from agentd.models.breaker import BreakerOpen
+from agentd.models.breaker import Breaker, BreakerOpen
 from agentd.models.model import Model, ModelReply, ModelRequest
 from agentd.store.model_calls import ModelCall
 
@@ -37,6 +37,7 @@ class Asking:
     journal: Journal
     price: Callable[[str], Price | None]
     budget: Budget
+    breaker_of: Callable[[str], Breaker]
     stopping: anyio.Event
 
     async def ask(self, request_for: Callable[[Model], ModelRequest]) -> Asked | None:
@@ -49,19 +50,23 @@ class Asking:
             admitted = await self.budget.admit(chosen.model, request_for, tries.made + 1)
             if admitted is None:
                 return None
-            model = admitted.model  # or a cheaper one
+            model, asked = admitted.model, chosen
+            if model is not chosen.model:  # cheaper, perhaps of another provider
+                asked = Candidate(model, self.breaker_of(model.name))
             started_at, started = self.journal.clock.now(), self.journal.clock.monotonic()
             try:
-                with chosen.breaker.call():
-                    await self._note_change(chosen)
+                with asked.breaker.call():
+                    await self._note_change(asked)
                     tries.made += 1
                     started = self.journal.clock.monotonic()
                     reply = await model.reply(admitted.request)
             except BreakerOpen:
                 # Another worker was faster, and finds out how it stands.
                 await self.budget.release(admitted)
+                if asked is not chosen:
+                    await self._pause(min(asked.breaker.wait_s(), _LOOK_AGAIN_S))
             except ModelError as error:
-                delay_s = tries.failed(chosen, error)
+                delay_s = tries.failed(asked, error)
                 outcome = str(error.kind)
                 call = self._call(model, tries.made, started_at, started, outcome=outcome)
                 call = self.budget.counted(call, admitted, error=error)

@@ -115,7 +115,8 @@ class Budget:
         # The day of the reservation is the day that pays, whenever the reply comes.
         call = replace(call, id=reserved.id, started_at=reserved.started_at, settles=True)
         if reply is not None:
-            self._measure.learn(admitted.request, reply.usage)
+            if not reply.is_estimated:
+                self._measure.learn(admitted.request, reply.usage)
             if call.cost_microusd is None and (price := self._price(admitted.model)):
                 return replace(call, cost_microusd=price.cost_microusd(reply.usage))
         elif error is not None and may_have_cost(error):

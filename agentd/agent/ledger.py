@@ -49,7 +49,8 @@ class Ledger(Capability):
         """For `first` and those that wait behind it; when it fails, they ask themselves."""
         others = [each for each in self._waiting if each is not first]
         together = [first, *others[: _TOGETHER_MOST - 1]]
+        # Before the question: who is cancelled during it takes itself out, too.
+        self._waiting = [each for each in self._waiting if each not in together]
         answers = await self.store.reserve([each.asked for each in together])
         for question, answer in zip(together, answers, strict=True):
             question.is_answered, question.answer = True, answer
-            self._waiting.remove(question)

@@ -1,12 +1,14 @@
 """What becomes of a task whose next call would break a limit, and when it is tried again."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from agentd.domain.budget import Amount, Scope, dollars, next_midnight
 from agentd.domain.clock import Clock
+from agentd.domain.errors import NotFound, Refused
 from agentd.domain.ids import TaskId
 from agentd.domain.task import TaskState
 from agentd.store.budgets import BudgetStore, Shortage
@@ -76,9 +78,12 @@ async def wake_where_limits_changed(
             )
         )
     ]
+    woken = 0
     for task_id in changed:
-        await TaskStore(db, clock).resume(TaskId(task_id))
-    return len(changed)
+        with suppress(Refused, NotFound):  # somebody else has moved it meanwhile
+            await TaskStore(db, clock).resume(TaskId(task_id))
+            woken += 1
+    return woken
 
 
 def with_own(general: Mapping[Scope, Amount], own: Amount) -> dict[Scope, Amount]:

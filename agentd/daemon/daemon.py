@@ -118,7 +118,8 @@ class Daemon:
             run_directory=self.run_directory,
             daemons=self.daemons,
             leases=self.leases,
-            watch=Watch(self.settings.lease_s, step_s=2 * reap_s),
+            # A lease is seen unrenewed several times before it counts as run out.
+            watch=Watch(self.settings.lease_s, min(2 * reap_s, self.settings.lease_s / 3)),
             clock=self.clock,
             every_s=reap_s,
         )
@@ -144,8 +145,8 @@ class Daemon:
             await self.leases.take_over([daemon_id])
             await self.daemons.stopped([daemon_id])
             forget(self.run_directory, daemon_id)
-        except StoreError as error:
-            _log.error("could not sign off", error=error.message)
+        except (StoreError, OSError) as error:
+            _log.error("could not sign off", error=str(error))
         _log.info("daemon stopped", daemon=daemon_id)
 
 

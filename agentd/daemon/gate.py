@@ -32,7 +32,7 @@ class Gate:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a character that no command has
             return f"its gate could not be run: {error}"
         try:
             with anyio.fail_after(self.timeout_s):

@@ -37,8 +37,8 @@ class Heartbeat:
             await anyio.sleep(self.every_s)
             try:
                 await self.beat()
-            except StoreError as error:
-                _log.error("could not renew the leases", error=error.message, hint=error.hint)
+            except (StoreError, OSError) as error:
+                _log.error("could not renew the leases", error=str(error))
 
     async def beat(self) -> None:
         """Once. Without a run there is nothing to renew, and the database is left alone."""
@@ -72,11 +72,11 @@ class Watch:
     step_s: float
     _seen: dict[RunId, _Seen] = field(default_factory=dict[RunId, _Seen])
 
-    def expired(self, held: Sequence[Held], at: float) -> list[RunId]:
-        """The runs whose lease has run out. `held`: of others, now. `at`: monotonic seconds."""
+    def expired(self, held: Sequence[Held], at: float) -> dict[RunId, datetime | None]:
+        """Runs whose lease has run out, with its end. `held`: of others. `at`: steady seconds."""
         seen = {each.run.id: self._look_at(each, at) for each in held}
         self._seen = seen
-        return [run_id for run_id, each in seen.items() if each.still_s >= self.lease_s]
+        return {run_id: each.until for run_id, each in seen.items() if each.still_s >= self.lease_s}
 
     def _look_at(self, held: Held, at: float) -> _Seen:
         before = self._seen.get(held.run.id)

@@ -19,6 +19,8 @@ def is_alive(run_directory: Path, daemon_id: DaemonId) -> bool:
         fd = os.open(_lock_path(run_directory, daemon_id), os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
+    except PermissionError:
+        return True  # of another user: nobody can tell, and taking over would be the worse mistake
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

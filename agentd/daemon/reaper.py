@@ -10,7 +10,7 @@ from agentd.daemon.leases import Watch
 from agentd.daemon.presence import alive_ones, dead_ones, forget, is_alive
 from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError
-from agentd.domain.ids import DaemonId, RunId
+from agentd.domain.ids import DaemonId
 from agentd.store.daemons import DaemonStore
 from agentd.store.leases import LeaseStore
 
@@ -41,8 +41,8 @@ class Reaper:
                 if self.clock.monotonic() - looked_at >= self.every_s:
                     looked_at = self.clock.monotonic()
                     await self.look_at_leases()
-            except StoreError as error:
-                _log.error("could not look for lost runs", error=error.message, hint=error.hint)
+            except (StoreError, OSError) as error:
+                _log.error("could not look for lost runs", error=str(error))
 
     async def reap(self) -> None:
         """Once: whoever holds no lock any more is dead; its tasks go back into the queue."""
@@ -63,10 +63,10 @@ class Reaper:
             return
         held = await self.leases.running()
         others = [each for each in held if each.run.daemon_id != self.own]
-        expired: list[RunId] = self.watch.expired(others, self.clock.monotonic())
+        expired = self.watch.expired(others, self.clock.monotonic())
         if expired:
             taken = await self.leases.take_over((), expired)
-            _log.warning("took over from daemons that hang", runs=expired, tasks=len(taken))
+            _log.warning("took over from daemons that hang", runs=list(expired), tasks=len(taken))
 
     async def _bury(self) -> None:
         dead = dead_ones(self.run_directory) - self._settled

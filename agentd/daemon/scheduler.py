@@ -55,8 +55,8 @@ class Scheduler:
         """Start to settle what is due; those that are due later."""
         try:
             awake = await self.schedules.awake()
-        except StoreError as error:
-            _log.error("could not read the schedules", error=error.message, hint=error.hint)
+        except (StoreError, OSError) as error:
+            _log.error("could not read the schedules", error=str(error))
             return []
         now = self.clock.now()
         later: list[Schedule] = []
@@ -94,11 +94,12 @@ class Scheduler:
         except Refused as error:
             self._unreadable[schedule.id] = schedule.updated_at
             _log.error("a schedule can not be read", schedule=schedule.id, error=error.message)
-        except AgentdError as error:
-            _log.error(
-                "a schedule could not be fired yet", schedule=schedule.id, error=error.message
-            )
+        except (AgentdError, OSError) as error:
+            _log.error("a schedule could not be fired yet", schedule=schedule.id, error=str(error))
             await anyio.sleep(_ERROR_PAUSE_S)
+        except Exception:  # noqa: BLE001 - one bad schedule is one bad schedule
+            self._unreadable[schedule.id] = schedule.updated_at
+            _log.exception("a schedule can not be fired", schedule=schedule.id)
         finally:
             self._busy.discard(schedule.id)
             self._news.set()

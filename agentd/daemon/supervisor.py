@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError, StoreUnusable
-from agentd.domain.ids import DaemonId, TaskId
+from agentd.domain.ids import DaemonId, RunId
 from agentd.store.runs import Claim, Glance, RunStore
 
 _log = structlog.get_logger()
@@ -41,7 +41,7 @@ class Supervisor:
     until: Until = Until.STOPPED
 
     def __post_init__(self) -> None:
-        self._active: dict[TaskId, Assignment] = {}
+        self._active: dict[RunId, Assignment] = {}
         self._attention = anyio.Event()
         self.worked = 0
 
@@ -110,7 +110,10 @@ class Supervisor:
 
     def _start(self, workers: TaskGroup, claim: Claim) -> None:
         assignment = Assignment(claim, self.stopping)
-        self._active[claim.task.id] = assignment
+        for earlier in self._active.values():
+            if earlier.claim.task.id == claim.task.id:
+                earlier.lose()  # its lease had run out, and the task came back to this daemon
+        self._active[claim.run.id] = assignment
         self.worked += 1
         workers.start_soon(self._work, assignment)
 
@@ -118,13 +121,12 @@ class Supervisor:
         try:
             await self.worker.work(assignment)
         finally:
-            del self._active[assignment.claim.task.id]
+            del self._active[assignment.claim.run.id]
             self._attention.set()
 
     def _pass_on(self, glance: Glance) -> None:
-        for task_id in glance.to_cancel:
-            assignment = self._active.get(task_id)
-            if assignment is not None and not assignment.cancelled:
+        for assignment in self._active.values():
+            if assignment.claim.task.id in glance.to_cancel and not assignment.cancelled:
                 assignment.cancel()
         for assignment in self._active.values():
             if assignment.claim.run.session_id in glance.with_messages:

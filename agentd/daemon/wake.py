@@ -41,16 +41,24 @@ def poke(run_directory: Path) -> None:
     names = [name for name in found if name.endswith(_SUFFIX)]
     if not names:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+    try:
+        sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    except OSError:
+        return  # no descriptor is left; they look again by themselves
+    with sender:
         sender.setblocking(False)
         for name in names:
-            try:
-                with _address(run_directory, name) as address:
-                    sender.sendto(b"", address)
-            except ConnectionRefusedError:
-                (run_directory / name).unlink(missing_ok=True)  # its process is gone
-            except OSError:
-                continue  # full: it will wake anyway
+            _send(sender, run_directory, name)
+
+
+def _send(sender: socket.socket, run_directory: Path, name: str) -> None:
+    try:
+        with _address(run_directory, name) as address:
+            sender.sendto(b"", address)
+    except ConnectionRefusedError:
+        (run_directory / name).unlink(missing_ok=True)  # its process is gone
+    except OSError:
+        pass  # full: it will wake anyway
 
 
 class Wake:

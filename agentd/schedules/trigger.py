@@ -28,6 +28,7 @@ _MACROS = {
     "@hourly": "0 * * * *",
 }
 _SHORTEST_S = 1.0
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000  # what the database can give back
 _EVERY = re.compile(r"every\s+(.+)", re.IGNORECASE)
 _HINT = (
     "Write a cron expression of five fields (0 9 * * 1-5) or @daily, an interval (every 90m), or a "
@@ -96,7 +97,9 @@ def read_trigger(expression: str, timezone: str, anchor: datetime) -> Trigger:
     except ValueError:
         raise Refused(f"{expression!r} is no time to run at", hint=_HINT) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-    return Trigger(cast("_Due", DateTrigger(moment)))
+    if not _FIRST_YEAR <= moment.year <= _LAST_YEAR:
+        raise Refused(f"{expression!r} is not between the years {_FIRST_YEAR} and {_LAST_YEAR}")
+    return Trigger(cast("_Due", DateTrigger(moment, timezone=UTC)))
 
 
 def _interval(expression: str, text: str, anchor: datetime) -> Trigger:

@@ -72,9 +72,16 @@ def copy(path: Path, target: Path, progress: Progress = silent, *, forgiving: bo
         there = target.with_name(target.name + source.name.removeprefix(path.name))
         with source.open("rb") as file, create(there) as out:
             for chunk in _chunks(file.fileno(), source.stat().st_size, forgiving=forgiving):
-                os.write(out, chunk)
+                _write_whole(out, chunk)
                 done += len(chunk)
                 progress("copying", done, total)
+
+
+def _write_whole(fd: int, chunk: bytes) -> None:
+    """A nearly full disk or a quota takes a part without an error; the next write says so."""
+    left = memoryview(chunk)
+    while left:
+        left = left[os.write(fd, left) :]
 
 
 def _chunks(fd: int, length: int, *, forgiving: bool) -> Generator[bytes]:

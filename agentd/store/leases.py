@@ -1,8 +1,9 @@
 """Who owns which running task: renewing, and taking over from daemons that died or hang."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from agentd.domain.backoff import Attempts
 from agentd.domain.capability import Capability
@@ -69,17 +70,23 @@ class LeaseStore(Capability):
             return await _running(conn)
 
     async def take_over(
-        self, dead: Collection[DaemonId], expired: Collection[RunId] = ()
+        self,
+        dead: Collection[DaemonId],
+        expired: Mapping[RunId, datetime | None] = MappingProxyType({}),
     ) -> Sequence[TaskId]:
         """Let go on what daemons that died, or that no longer renew these runs, left running.
 
+        `expired`: with the end of the lease that was seen; who has renewed since keeps its run.
         Such an attempt counts; a task that has none left has failed.
         """
         now = self._clock.now()
         async with self._db.transaction() as conn:
             running = await _running(conn)
             lost = [
-                each for each in running if each.run.daemon_id in dead or each.run.id in expired
+                each
+                for each in running
+                if each.run.daemon_id in dead
+                or (each.run.id in expired and expired[each.run.id] == each.until)
             ]
             for each in lost:
                 why = _DIED if each.run.daemon_id in dead else _HUNG

@@ -122,7 +122,14 @@ class ScheduleStore(Capability):
             )
             if not advanced:
                 return None
-            return [await self._decide(conn, schedule, each, daemon_id) for each in decided]
+            # After a clock that was set back an occurrence can be due a second time.
+            dues = [each.due_at for each in decided]
+            known = {
+                row["due_at"]
+                for row in await conn.fetch(_SQL["decided"], schedule_id=schedule.id, dues=dues)
+            }
+            fresh = [each for each in decided if each.due_at not in known]
+            return [await self._decide(conn, schedule, each, daemon_id) for each in fresh]
 
     async def trigger(self, schedule: Schedule) -> Decided:
         """Fire now, by hand; what is due by the clock stays due."""

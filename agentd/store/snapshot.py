@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Generator
 from pathlib import Path
@@ -13,7 +14,10 @@ from agentd.store.hub import Hub
 from agentd.store.instance import Instance
 from agentd.store.schema import admit
 
-_NAME = "copy-"
+# Folders of these names are taken away again after a kill: nobody else makes such ones.
+_NAME = ".agentd-copy-"
+_UNLOCKED = ".agentd-new-"
+_OURS = re.compile(r"\.agentd-(?:copy|new)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def bring_up_to_date(path: Path, busy_s: float) -> None:
@@ -35,10 +39,11 @@ def private_folder(parent: Path) -> Generator[Path]:
     """A folder that is gone after the block; those of processes that were killed go with it."""
     parent.mkdir(mode=0o700, exist_ok=True)
     for left in parent.glob(f"{_NAME}*"):
-        _remove_if_left(left)
+        if _OURS.fullmatch(left.name):
+            _remove_if_left(left)
     name = new_id()
     folder = parent / f"{_NAME}{name}"
-    unlocked = parent / f"new-{name}"
+    unlocked = parent / f"{_UNLOCKED}{name}"
     unlocked.mkdir(mode=0o700)
     fd = os.open(unlocked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

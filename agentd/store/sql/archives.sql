@@ -1,12 +1,14 @@
 -- Old sessions on their way from the tables into Parquet files.
 
 -- query: expired
--- Nothing has happened in them since $before, nothing of them is unfinished, no schedule speaks in
--- them, and no unfinished task still has to be told what became of one of theirs.
+-- Of tasks that have one of their own (a session that has a name is spoken in again: its journal must
+-- go on). Nothing has happened in them since $before, nothing of them is unfinished, and no unfinished
+-- task still has to be told what became of one of theirs.
 SELECT s.id
 FROM sessions s
 WHERE s.created_at < $before
-  AND NOT EXISTS (SELECT 1 FROM schedules c WHERE c.session_id = s.id)
+  AND (EXISTS (SELECT 1 FROM tasks own WHERE own.id = s.id)
+    OR EXISTS (SELECT 1 FROM events said WHERE said.session_id = s.id AND said.task_id = s.id))
   AND NOT EXISTS (
     SELECT 1 FROM tasks t
     WHERE t.session_id = s.id

@@ -48,6 +48,9 @@ SELECT id FROM tasks
 WHERE schedule_id = $id AND state IN ('pending', 'running', 'waiting')
 ORDER BY id DESC LIMIT 1;
 
+-- query: decided
+SELECT due_at FROM occurrences WHERE schedule_id = $schedule_id AND due_at = ANY($dues);
+
 -- query: decide
 INSERT INTO occurrences (
     schedule_id, due_at, outcome, reason, times, through, task_id, daemon_id, decided_at

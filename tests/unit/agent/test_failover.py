@@ -221,7 +221,9 @@ async def test_a_breaker_that_opens_at_the_last_moment_is_no_failure(
         price=lambda _: None,
         stopping=anyio.Event(),
     )
-    asking = Asking(failover, journal, lambda _: None, budget, anyio.Event())
+    breaker = failover.candidates[0].breaker
+    stopping = anyio.Event()
+    asking = Asking(failover, journal, lambda _: None, budget, lambda _: breaker, stopping)
     asked = await asking.ask(request_for)
     assert asked is not None
     assert (asked.reply.model, asked.call.attempt) == (f"scripted:{script}", 1)

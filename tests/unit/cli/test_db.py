@@ -144,13 +144,13 @@ def test_ctrl_c_ends_a_long_question(home: Path) -> None:
         text=True,
     ) as asking:
         # The copy's folder is there while the question is.
-        while not list((home / "run").glob("copy-*")):
+        while not list((home / "run").glob(".agentd-copy-*")):
             assert asking.poll() is None
         asking.send_signal(signal.SIGINT)
         out, err = asking.communicate(timeout=15)
     assert asking.returncode == 130, err
     assert (out, "Traceback" in err) == ("", False)
-    assert not list((home / "run").glob("copy-*"))
+    assert not list((home / "run").glob(".agentd-copy-*"))
 
 
 def test_old_sessions_move_and_are_still_counted(agentd: Agentd, home: Path, session: str) -> None:

@@ -312,3 +312,28 @@ async def test_a_moment_fires_once_and_is_done(
     assert (await schedules.get(schedule.id)).next_due is None
     assert len(await schedules.ledger(schedule.id)) == 1
     assert "does not fire any more" in (await scheduling.explain(schedule.id)).why[0]
+
+
+async def test_an_occurrence_that_is_due_a_second_time_is_passed_over(
+    make: Make, schedules: ScheduleStore, scheduling: Scheduling, clock: HandClock
+) -> None:
+    """The clock was set back, and then the schedule was switched off and on."""
+    schedule = await scheduling.add(NewSchedule("every 1h", "x"))
+    scheduler = make()
+    async with at_work(scheduler):
+        clock.advance(_HOUR)
+        await ledger(schedules, schedule, 1, scheduler)
+        clock.jump(-_HOUR / 2)
+        await scheduling.disable(schedule.id)
+        await scheduling.enable(schedule.id)
+        for _ in range(2):
+            clock.advance(_HOUR)
+            scheduler.notice()
+        lines = await ledger(schedules, schedule, 2, scheduler)
+    assert len({line.occurrence.due_at for line in lines}) == len(lines)
+
+
+async def test_a_gate_that_no_shell_can_take_makes_no_task_and_harms_nobody(
+    tmp_path: Path,
+) -> None:
+    assert "could not be run" in (await Gate(tmp_path, timeout_s=5).ask("echo \0") or "")

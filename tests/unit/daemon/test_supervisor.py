@@ -243,3 +243,31 @@ async def test_a_daemon_that_signs_off_leaves_no_task_running(tmp_path: Path) ->
         )
         await daemon.run()
         assert (await at.tasks.get(task.id)).state is TaskState.PENDING
+
+
+async def test_a_task_that_comes_back_to_its_daemon_ends_the_run_that_was_lost(
+    store: Store, tasks: TaskStore, runs: RunStore, leases: LeaseStore
+) -> None:
+    """The lease ran out, and this daemon claims the task again before its next heartbeat."""
+    task = (await tasks.enqueue(NewTask(prompt="x"))).task
+    began: list[int] = []
+
+    class Patient(Worker):
+        async def work(self, assignment: Assignment) -> None:
+            began.append(assignment.claim.run.token)
+            with assignment.scope:
+                if len(began) == 1:
+                    await leases.take_over([DAEMON])
+                    again.notice()
+                    await anyio.sleep_forever()
+                await runs.end(assignment.claim.run, Ending("completed", TaskState.COMPLETED))
+
+    again = supervisor(
+        runs, Patient(runs, lambda _: _FailingLoop(AssertionError())), until=Until.DRAINED,
+        untouched=lambda: False,
+    )  # fmt: skip
+    again.concurrency = 2
+    with anyio.fail_after(10):
+        await again.run()
+    assert (await tasks.get(task.id)).state is TaskState.COMPLETED
+    assert began == [1, 3]

@@ -85,6 +85,19 @@ _UNREADABLE = ["", "soon", "every", "every now", "every 0s", "every 200000d", "2
 _UNREADABLE += ["* * * *", "* * * * * *", "60 * * * *", "0 9 * * 8", "@reboot"]
 
 
+def test_a_moment_does_not_care_for_the_zone_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "XYZ-3")
+    (due,) = read_trigger("2026-12-24T18:00", "UTC", _NOW).after(_NOW)
+    assert due == datetime(2026, 12, 24, 18, tzinfo=UTC)
+
+
+def test_a_moment_that_the_database_could_not_give_back_is_refused() -> None:
+    with pytest.raises(Refused, match="between the years"):
+        read_trigger("9999-12-31T23:59:59-12:00", "UTC", _NOW)
+
+
 @pytest.mark.parametrize("expression", _UNREADABLE)
 def test_what_can_not_be_read_is_refused_with_an_example(expression: str) -> None:
     with pytest.raises(Refused) as refused:

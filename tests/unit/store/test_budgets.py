@@ -266,3 +266,36 @@ async def test_limits_are_raised_but_not_under_a_running_task(
     await ledger.raise_limits(run.task_id, None, 7)
     limits = (await tasks.get(run.task_id)).limits
     assert (limits.max_cost_microusd, limits.max_total_tokens) == (5, 7)
+
+
+async def test_who_is_cancelled_while_others_are_answered_harms_nobody(
+    store: Store, tasks: TaskStore, runs: RunStore, clock: HandClock
+) -> None:
+    """A asks; B and C wait behind A's second question, and B is cut off during it."""
+    asking, go_on = anyio.Event(), anyio.Event()
+
+    class Slow(BudgetStore):
+        async def reserve(self, asked: Sequence[Asked]) -> list[Shortage | RunLost | None]:
+            asking.set()
+            await go_on.wait()
+            return await super().reserve(asked)
+
+    shared, limits = Ledger(Slow(store, clock)), [Limit(Scope.ALL, Amount(cost_microusd=1000))]
+    three = await running(tasks, runs, 3)
+    cut_off = anyio.CancelScope()
+
+    async def ask(run: Run, scope: anyio.CancelScope | None = None) -> None:
+        with scope or anyio.CancelScope():
+            assert await shared.reserve(Asked(run, wanted(run), limits)) is None
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask, three[0])
+        group.start_soon(ask, three[1], cut_off)
+        group.start_soon(ask, three[2])
+        await asking.wait()
+        cut_off.cancel()
+        await anyio.lowlevel.checkpoint()
+        go_on.set()
+    async with store.transaction() as conn:
+        left = {row["run_id"] for row in await conn.fetch("SELECT run_id FROM reservations")}
+    assert {three[0].id, three[2].id} <= left
