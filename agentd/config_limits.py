@@ -3,9 +3,9 @@
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from agentd.config_sections import ModelSpec, Section
+from agentd.config_sections import ModelSpec, Section, TimeZone
 from agentd.domain.budget import Amount, Scope, microusd
 
 
@@ -25,14 +25,6 @@ class GuardsConfig(Section):
     errors: int = Field(6, ge=0, description="The same for failed calls, whatever they are.")
 
 
-def _zone(text: str) -> str:
-    try:
-        ZoneInfo(text)
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError("must be a time zone, e.g. Europe/Berlin or UTC") from error
-    return text
-
-
 _USD = Annotated[float | None, Field(gt=0, le=1e9)]
 _TOKENS = Annotated[int | None, Field(gt=0, le=1 << 53)]
 
@@ -48,7 +40,7 @@ class BudgetConfig(Section):
     day_tokens: _TOKENS = Field(None, description="Tokens for one day.")
     total_usd: _USD = Field(None, description="Dollars for this installation, for ever.")
     total_tokens: _TOKENS = Field(None, description="Tokens for this installation, for ever.")
-    timezone: Annotated[str, AfterValidator(_zone)] = Field(
+    timezone: TimeZone = Field(
         "UTC", description="Where the midnight of a day is, e.g. Europe/Berlin."
     )
     when_spent: Literal["wait", "fail", "cheaper"] = Field(

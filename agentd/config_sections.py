@@ -1,6 +1,7 @@
 """The sections of the settings: every key with its meaning, its bounds and its default."""
 
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
@@ -20,6 +21,17 @@ def model_spec(text: str) -> str:
 
 
 ModelSpec = Annotated[str, AfterValidator(model_spec)]
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError("must be a time zone, e.g. Europe/Berlin or UTC") from error
+    return text
+
+
+TimeZone = Annotated[str, AfterValidator(_zone)]
 
 
 class Section(BaseModel):
@@ -172,7 +184,7 @@ class StoreConfig(Section):
 
 
 class SchedulesConfig(Section):
-    timezone: str = Field(
+    timezone: TimeZone = Field(
         "UTC", description="The time zone of schedules that name none: an IANA name."
     )
     most: int = Field(50, ge=1, description="Schedules that a home may have.")

@@ -163,7 +163,9 @@ def budget_options(command: Callable[..., object]) -> Callable[..., object]:
         return command(*arguments, budget=Budget(cost, max_total_tokens), **options)
 
     tokens = click.option(
-        "--max-total-tokens", type=click.IntRange(1), help="Tokens of all kinds it may take."
+        "--max-total-tokens",
+        type=click.IntRange(1, 1 << 53),
+        help="Tokens of all kinds it may take.",
     )
     cost = click.option(
         "--max-cost",

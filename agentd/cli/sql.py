@@ -1,9 +1,16 @@
 """`agentd sql`: ask the database."""
 
+import contextlib
 import csv
 import json
 import math
+import os
+import signal
+import socket
 import sys
+import threading
+import time
+from collections.abc import Generator
 from typing import Any
 
 import click
@@ -13,6 +20,8 @@ from agentd.cli.output import print_json, print_table
 from agentd.config import Config
 from agentd.daemon.wake import poke
 from agentd.store.asking import Answer, answer, change, reading, the_statement
+
+_INTERRUPT_S = 1.0
 
 
 @click.command()
@@ -34,16 +43,48 @@ def sql(context: Context, *, statement: str, as_csv: bool, write: bool, as_json:
         raise click.UsageError("STATEMENT is empty.")
     the_statement(text, write=write)
     config = context.config
-    if write:
-        _print(_changed(config, text), as_csv=as_csv, as_json=as_json)
+    with _leaving_on_ctrl_c():
+        found = _changed(config, text) if write else None
+    if found is not None:
+        _print(found, as_csv=as_csv, as_json=as_json)
         return
-    with reading(
-        config.database_path,
-        folder=config.run_path,
-        archive=config.archive_path,
-        busy_s=config.store.busy_seconds,
-    ) as instance:
+    with (
+        _leaving_on_ctrl_c(),
+        reading(
+            config.database_path,
+            folder=config.run_path,
+            archive=config.archive_path,
+            busy_s=config.store.busy_seconds,
+        ) as instance,
+    ):
         _print(answer(instance, text), as_csv=as_csv, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _leaving_on_ctrl_c() -> Generator[None]:
+    """DuckDB does not heed it in every operator: what has not ended by then is cut off.
+
+    That is as harmless as a kill -9: reading works on a copy, and a change is one transaction.
+    """
+    listener, teller = socket.socketpair()
+    teller.setblocking(False)
+
+    def wait() -> None:
+        while said := listener.recv(1):
+            if said[0] == signal.SIGINT:
+                time.sleep(_INTERRUPT_S)
+                os._exit(130)
+
+    before = signal.set_wakeup_fd(teller.fileno(), warn_on_full_buffer=False)
+    watching = threading.Thread(target=wait, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        teller.close()
+        watching.join()
+        listener.close()
 
 
 def _changed(config: Config, text: str) -> Answer:

@@ -1,5 +1,6 @@
 """The gate of a schedule: a command of its owner that says whether a run is worth its money."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,8 @@ import anyio
 from anyio.abc import Process
 
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "TMPDIR")
-_TAIL_CHARS = 200
+_TAIL_BYTES = 200
+_LISTEN_ON_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +36,31 @@ class Gate:
             )
         except (OSError, ValueError) as error:  # ValueError: a character that no command has
             return f"its gate could not be run: {error}"
-        try:
-            with anyio.fail_after(self.timeout_s):
-                said = await _output(process)
-                code = await process.wait()
-        except TimeoutError:
+        tail, code = bytearray(), None
+        async with anyio.create_task_group() as listening:
+            listening.start_soon(_listen, process, tail)
+            try:
+                with anyio.move_on_after(self.timeout_s):
+                    code = await process.wait()
+            finally:
+                _kill_group(process)
+                # What it said is in the pipe; who has left its group may hold that open for ever.
+                with anyio.move_on_after(_LISTEN_ON_S, shield=True):
+                    await process.aclose()
+                listening.cancel_scope.cancel()
+        if code is None:
             return f"its gate took longer than {self.timeout_s:g} s (schedules.gate_seconds)"
-        finally:
-            _kill_group(process)
-            with anyio.CancelScope(shield=True):
-                await process.aclose()
+        said = " ".join(tail.decode(errors="replace").split())
         return f"its gate exited with {code}: {said}".rstrip(": ") if code else None
 
 
-async def _output(process: Process) -> str:
-    """The end of what it says, on one line."""
+async def _listen(process: Process, tail: bytearray) -> None:
+    """Keep the end of what it says."""
     assert process.stdout is not None
-    tail = b""
-    async for piece in process.stdout:
-        tail = (tail + piece)[-_TAIL_CHARS:]
-    return " ".join(tail.decode(errors="replace").split())
+    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async for piece in process.stdout:
+            tail += piece
+            del tail[:-_TAIL_BYTES]
 
 
 def _kill_group(process: Process) -> None:

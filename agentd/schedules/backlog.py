@@ -35,8 +35,7 @@ class Backlog:
 
 def backlog(trigger: Trigger, first_due: datetime, now: datetime, rules: Rules) -> Backlog:
     """Of everything from `first_due` to `now`. `first_due` is not later than `now`."""
-    later = takewhile(lambda due: due <= now, trigger.after(first_due))
-    kept, passed = _newest([first_due], later, rules.most, now)
+    kept, passed = _newest(trigger, first_due, now, rules.most)
     next_due = trigger.next_after(now)
     match rules.missed:
         case Missed.ALL:
@@ -66,19 +65,32 @@ class _Passed:
 
 
 def _newest(
-    first: Iterable[datetime], later: Iterable[datetime], most: int, now: datetime
+    trigger: Trigger, first_due: datetime, now: datetime, most: int
 ) -> tuple[list[datetime], _Passed]:
     """The newest `most`, and what came before them."""
-    kept: deque[datetime] = deque(first)
+    kept: deque[datetime] = deque([first_due])
     passed = _Passed()
-    for due in later:
+    for due in trigger.after(first_due):
+        if due > now:
+            break
         kept.append(due)
         if len(kept) > most:
             passed.take([kept.popleft()])
         if passed.times >= _COUNTED_MOST:
-            passed.last = now
-            return [kept[-1]], passed
+            kept = deque(_last(trigger, now, most))
+            passed.last = kept[0] - timedelta(microseconds=1)
+            break
     return list(kept), passed
+
+
+def _last(trigger: Trigger, now: datetime, most: int) -> list[datetime]:
+    """The last `most` occurrences until `now`; there are more than that."""
+    back = timedelta(minutes=1)
+    while True:
+        found = list(takewhile(lambda due: due <= now, trigger.after(now - back)))
+        if len(found) >= most:
+            return found[-most:]
+        back *= 2
 
 
 def _line(passed: _Passed, reason: str) -> list[Occurrence]:

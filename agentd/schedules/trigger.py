@@ -29,6 +29,7 @@ _MACROS = {
 }
 _SHORTEST_S = 1.0
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000  # what the database can give back
+_STEPPED = re.compile(r"\*(?:/(\d+))?")
 _EVERY = re.compile(r"every\s+(.+)", re.IGNORECASE)
 _HINT = (
     "Write a cron expression of five fields (0 9 * * 1-5) or @daily, an interval (every 90m), or a "
@@ -74,7 +75,11 @@ class Trigger:
         # An interval also gives `moment` itself, and reckons in floats.
         now = moment if self.every_s is None else moment + timedelta(milliseconds=1)
         found = self.inner.get_next_fire_time(None, now)
-        return found.astimezone(UTC) if found is not None and found > moment else None
+        # In the hour that autumn repeats, cron gives times of its first pass.
+        while found is not None and found <= moment:
+            later = self.inner.get_next_fire_time(None, found)
+            found = later if later != found else None
+        return found.astimezone(UTC) if found is not None else None
 
     def after(self, moment: datetime) -> Iterator[datetime]:
         """All occurrences later than `moment`."""
@@ -122,7 +127,21 @@ def _cron(expression: str, text: str, zone: ZoneInfo) -> Trigger:
         CronSim(fields, datetime.now(UTC))
     except CronSimError as error:
         raise Refused(f"{expression!r} is no cron expression: {error}", hint=_HINT) from None
-    return Trigger(_Cron(fields, zone))
+    return Trigger(_Cron(_explicit(fields), zone))
+
+
+def _explicit(fields: str) -> str:
+    """With the minutes written out where the hour is fixed.
+
+    cronsim takes a minute with a star for a matter of the running clock, and would fire it in both
+    passes of the hour that autumn repeats, and never in the one that spring leaves out.
+    """
+    minute, hour, *rest = fields.split()
+    stepped = _STEPPED.fullmatch(minute)
+    if stepped is None or hour.startswith("*"):
+        return fields
+    minutes = range(0, 60, int(stepped[1] or 1))
+    return " ".join([",".join(map(str, minutes)), hour, *rest])
 
 
 @cache

@@ -232,6 +232,12 @@ def _is_fatal(error: duckdb.Error) -> bool:
 _MEANINGS: tuple[tuple[str, type[StoreError], str, str], ...] = (
     # text of the engine, our error, what happened, what to do
     (
+        "No files found that match",
+        StoreUnusable,
+        "a file of the archive beside {path} is missing",
+        "`agentd db check` names it; put it back from a copy of archive/.",
+    ),
+    (
         "Conflicting lock",
         StoreBusy,
         "another program has {path} open",

@@ -337,3 +337,11 @@ async def test_a_gate_that_no_shell_can_take_makes_no_task_and_harms_nobody(
     tmp_path: Path,
 ) -> None:
     assert "could not be run" in (await Gate(tmp_path, timeout_s=5).ask("echo \0") or "")
+
+
+async def test_a_gate_that_leaves_something_running_has_still_said_yes(tmp_path: Path) -> None:
+    gate = Gate(tmp_path, timeout_s=30)
+    with anyio.fail_after(10):
+        assert await gate.ask("sleep 60 & exit 0") is None
+        assert await gate.ask("setsid sleep 5 & exit 0") is None
+        assert await gate.ask("sleep 60 & echo no; exit 7") == "its gate exited with 7: no"

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,15 +50,17 @@ def test_all_are_made_up_for_up_to_a_bound() -> None:
     assert made.missed[0].times == 2
 
 
-def test_a_backlog_beyond_counting_ends() -> None:
+@pytest.mark.parametrize(("missed", "runs"), [(Missed.ONCE, 1), (Missed.ALL, 100)])
+def test_a_backlog_beyond_counting_runs_the_newest(missed: Missed, runs: int) -> None:
     every = read_trigger("every 1s", "UTC", _START)
     now = _START + timedelta(days=400)
-    made = backlog(every, _START + timedelta(seconds=1), now, Rules(Missed.ONCE, 60, 100))
-    assert len(made.fire) == 1
-    assert made.missed[0].times >= 100_000
-    assert made.missed[0].through == now
-    assert made.next_due is not None
-    assert made.next_due > now
+    made = backlog(every, _START + timedelta(seconds=1), now, Rules(missed, 60, 100))
+    assert (len(made.fire), made.fire[-1]) == (runs, now)
+    (line,) = made.missed
+    assert line.times >= 100_000
+    assert line.through is not None
+    assert line.through < made.fire[0]
+    assert made.next_due == now + timedelta(seconds=1)
 
 
 def covered(made: Backlog) -> list[datetime]:

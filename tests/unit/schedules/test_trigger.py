@@ -58,6 +58,22 @@ def test_in_autumn_a_time_that_the_day_has_twice_fires_once() -> None:
     assert found == ["2026-10-31 05:30", "2026-11-01 05:30", "2026-11-02 06:30"]
 
 
+def test_in_the_repeated_hour_the_next_one_is_found_and_not_lost() -> None:
+    """Half past two has been there in the first pass; it is a quarter past two in the second."""
+    start = "2027-10-31T01:15"
+    assert dues("30 2 * * *", start, 1, "Europe/Berlin") == ["2027-11-01 01:30"]
+    assert dues("15,30,45 2 * * *", start, 1, "Europe/Berlin") == ["2027-11-01 01:15"]
+    assert dues("30 2 31 10 *", start, 1, "Europe/Berlin") == ["2028-10-31 01:30"]
+
+
+def test_a_fixed_hour_with_steps_is_neither_doubled_nor_lost() -> None:
+    autumn = dues("*/20 2 * * *", "2027-10-30T22:00", 4, "Europe/Berlin")
+    assert autumn[:3] == ["2027-10-31 00:00", "2027-10-31 00:20", "2027-10-31 00:40"]
+    assert autumn[3] == "2027-11-01 01:00"
+    spring = dues("*/20 2 * * *", "2027-03-27T12:00", 2, "Europe/Berlin")
+    assert spring == ["2027-03-28 01:00", "2027-03-29 00:00"]
+
+
 def test_an_hourly_one_fires_each_hour_on_the_days_of_change() -> None:
     for start in ("2027-03-14T00:00", "2026-11-01T00:00"):
         begin = datetime.fromisoformat(start).replace(tzinfo=UTC)
