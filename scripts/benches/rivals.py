@@ -132,8 +132,7 @@ def _huey() -> _Measured:
     with tempfile.TemporaryDirectory(prefix="agentd-bench-") as folder:
         (Path(folder) / "rival_huey.py").write_text(_HUEY)
         os.environ["RIVAL_FILE"] = str(Path(folder) / "huey.db")
-        sys.path.insert(0, folder)
-        noop: Callable[[], Any] = importlib.import_module("rival_huey").noop
+        noop: Callable[[], Any] = _module(folder, "rival_huey").noop
         start = time.monotonic()
         results = [noop() for _ in range(_TASKS)]
         enqueued_per_s = _TASKS / (time.monotonic() - start)
@@ -160,8 +159,7 @@ async def _procrastinate() -> _Measured:
         lines = Path(folder) / "began"
         lines.touch()
         os.environ["RIVAL_FILE"] = str(lines)
-        sys.path.insert(0, folder)
-        rival = importlib.import_module("rival_procrastinate")
+        rival = _module(folder, "rival_procrastinate")
         async with rival.app.open_async():
             if not await rival.app.check_connection_async():
                 await rival.app.schema_manager.apply_schema_async()
@@ -181,6 +179,16 @@ async def _procrastinate() -> _Measured:
                     began = await _lines(lines, _TASKS + number + 1)
                     pickups.append((began[-1] - before) * 1000)
         return _Measured(enqueued_per_s, done_per_s, pickups)
+
+
+def _module(folder: str, name: str) -> Any:
+    """A fresh one for each run: it reads its variables when it is imported."""
+    sys.modules.pop(name, None)
+    sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(folder)
 
 
 async def _lines(file: Path, count: int) -> list[float]:
