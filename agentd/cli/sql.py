@@ -19,6 +19,7 @@ from agentd.cli.context import Context, json_option, pass_context
 from agentd.cli.output import print_json, print_table
 from agentd.config import Config
 from agentd.daemon.wake import poke
+from agentd.domain.news import News
 from agentd.store.asking import Answer, answer, change, reading, the_statement
 
 _INTERRUPT_S = 1.0
@@ -89,7 +90,7 @@ def _leaving_on_ctrl_c() -> Generator[None]:
 
 def _changed(config: Config, text: str) -> Answer:
     done = change(config.database_path, text, busy_s=config.store.busy_seconds)
-    poke(config.run_path)
+    poke(config.run_path, News.SCHEDULES)  # whatever it was
     return done
 
 

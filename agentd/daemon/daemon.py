@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from agentd.daemon.worker import Worker
 from agentd.domain.clock import Clock
 from agentd.domain.errors import StoreError
 from agentd.domain.ids import DaemonId, new_id
+from agentd.domain.news import News
 from agentd.store.daemons import DaemonStore
 from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
@@ -83,12 +84,10 @@ class Daemon:
                         )
                         if self.retention is not None:
                             services.start_soon(self.retention.run, self.stopping)
-                        ears = [supervisor.notice]
+                        scheduler = self.make_scheduler(daemon_id, self.stopping)
                         if until is Until.STOPPED:
-                            scheduler = self.make_scheduler(daemon_id, self.stopping)
                             services.start_soon(scheduler.run)
-                            ears.append(scheduler.notice)
-                        services.start_soon(_listen, wake, ears)
+                        services.start_soon(_listen, wake, supervisor, scheduler)
                         self.notifier.ready()
                         await supervisor.run()
                         services.cancel_scope.cancel()
@@ -150,9 +149,11 @@ class Daemon:
         _log.info("daemon stopped", daemon=daemon_id)
 
 
-async def _listen(wake: Wake, ears: Sequence[Callable[[], None]]) -> None:
-    """Pass on that somebody wrote. Runs until cancelled."""
+async def _listen(wake: Wake, supervisor: Supervisor, scheduler: Scheduler) -> None:
+    """Pass on what was written. Runs until cancelled."""
     while True:
-        if await wake.wait(timeout_s=60.0):
-            for ear in ears:
-                ear()
+        news = await wake.wait(timeout_s=60.0)
+        if news:
+            supervisor.notice()
+        if news is News.SCHEDULES:
+            scheduler.notice()

@@ -19,7 +19,7 @@ from agentd.store.schedules import ScheduleStore
 _log = structlog.get_logger()
 _TICK_S = 15.0  # a clock that was set, or a machine that slept, is noticed so soon
 _READ_ANYWAY_S = 60.0  # although nobody said that a schedule changed
-_READ_GAP_S = 0.2  # every write of a task is news: not each of them is worth a look
+_READ_GAP_S = 0.2  # between two looks, however much is changed
 _ERROR_PAUSE_S = 2.0
 
 

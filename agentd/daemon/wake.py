@@ -15,6 +15,8 @@ from typing import Self
 
 import anyio
 
+from agentd.domain.news import News
+
 _SUFFIX = ".sock"
 
 
@@ -32,7 +34,7 @@ def _address(directory: Path, name: str) -> Generator[str]:
         os.close(fd)
 
 
-def poke(run_directory: Path) -> None:
+def poke(run_directory: Path, news: News = News.QUEUE) -> None:
     """Wake every listener. Never blocks, never fails: who is gone or busy is skipped."""
     try:
         found = os.listdir(run_directory)  # noqa: PTH208 - twice as fast
@@ -48,13 +50,13 @@ def poke(run_directory: Path) -> None:
     with sender:
         sender.setblocking(False)
         for name in names:
-            _send(sender, run_directory, name)
+            _send(sender, run_directory, name, bytes([news]))
 
 
-def _send(sender: socket.socket, run_directory: Path, name: str) -> None:
+def _send(sender: socket.socket, run_directory: Path, name: str, said: bytes) -> None:
     try:
         with _address(run_directory, name) as address:
-            sender.sendto(b"", address)
+            sender.sendto(said, address)
     except ConnectionRefusedError:
         (run_directory / name).unlink(missing_ok=True)  # its process is gone
     except OSError:
@@ -88,20 +90,22 @@ class Wake:
             self._socket.close()
             (self._directory / self._name).unlink(missing_ok=True)
 
-    async def wait(self, timeout_s: float) -> bool:
-        """True when somebody poked since the last call, False after `timeout_s`."""
+    async def wait(self, timeout_s: float) -> News:
+        """The most of what was said since the last call; NONE after `timeout_s`."""
         assert self._socket is not None
-        if self._drain():
-            return True
+        if news := self._drain():
+            return news
         with anyio.move_on_after(timeout_s):
             await anyio.wait_readable(self._socket)
         return self._drain()
 
-    def _drain(self) -> bool:
+    def _drain(self) -> News:
         assert self._socket is not None
-        poked = False
+        news = News.NONE
         with contextlib.suppress(BlockingIOError):
             while True:
-                self._socket.recv(1)
-                poked = True
-        return poked
+                said = self._socket.recv(1)
+                # Another version may know more kinds, or none.
+                kind = min(said[0], max(News)) if said else News.QUEUE
+                news = max(news, News(kind))
+        return news

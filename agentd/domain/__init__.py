@@ -7,6 +7,7 @@ clock.py       the only file that reads the time
 errors.py      the tree of errors
 event.py       one row of a session's journal
 ids.py         distinct id types, and how they are made
+news.py        what processes tell each other after a commit
 run.py         one claim of a task, with its fencing token
 schedule.py    what runs by the clock, and what became of each occurrence
 session.py     a conversation

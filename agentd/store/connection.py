@@ -8,6 +8,7 @@ import anyio
 
 from agentd.domain.capability import Capability
 from agentd.domain.errors import StoreError
+from agentd.domain.news import News
 from agentd.domain.run import Run
 from agentd.store.batch import Owner, Statement
 from agentd.store.hub import Row
@@ -23,7 +24,7 @@ class Connection(Capability):
         self._owner = Owner()
         self._group: Group | None = None  # None: nothing was read yet
         self._statements: list[Statement] = []
-        self._announces = False
+        self._news = News.NONE
         self._closed = False
 
     async def fetch(self, query: Query | str, /, **parameters: Any) -> list[Row]:
@@ -74,9 +75,9 @@ class Connection(Capability):
         self._owner.run = run
         self._owner.ends |= ends
 
-    def announce(self) -> None:
+    def announce(self, news: News = News.QUEUE) -> None:
         """After the commit, tell this and the other processes that the queue changed."""
-        self._announces = True
+        self._news = max(self._news, news)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator["Connection"]:
@@ -93,10 +94,10 @@ class Connection(Capability):
         with anyio.CancelScope(shield=True):
             if group is not None:
                 group.add(statements)
-                await self._turns.give(group, announces=self._announces)
+                await self._turns.give(group, news=self._news)
                 await group.settled.wait()
-            elif statements or self._announces:
-                await self._turns.ride(statements, announces=self._announces)
+            elif statements or self._news:
+                await self._turns.ride(statements, news=self._news)
         failure = self._owner.failure or (group and group.failure)
         if failure is not None:
             raise failure
@@ -108,7 +109,7 @@ class Connection(Capability):
         if self._group is not None:
             with anyio.CancelScope(shield=True):
                 await self._group.forget(self._owner)
-                await self._turns.give(self._group, announces=False)
+                await self._turns.give(self._group, news=News.NONE)
 
     def _add(
         self, query: Query | str, parameters: dict[str, Any], *, wants_rows: bool = True

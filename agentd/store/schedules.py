@@ -7,6 +7,7 @@ from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.errors import NotFound
 from agentd.domain.ids import DaemonId, ScheduleId, SessionId, TaskId, new_id
+from agentd.domain.news import News
 from agentd.domain.schedule import (
     Decided,
     Missed,
@@ -54,7 +55,7 @@ class ScheduleStore(Capability):
                 created_by=new.created_by,
                 now=now,
             )
-            conn.announce()
+            conn.announce(News.SCHEDULES)
             return await _get(conn, schedule_id)
 
     async def count(self) -> int:
@@ -91,7 +92,7 @@ class ScheduleStore(Capability):
             await conn.fetch(
                 _SQL["set_enabled"], id=schedule_id, enabled=enabled, next_due=next_due, now=now
             )
-            conn.announce()
+            conn.announce(News.SCHEDULES)
             return await _get(conn, schedule_id)
 
     async def remove(self, schedule_id: ScheduleId) -> None:
@@ -99,7 +100,7 @@ class ScheduleStore(Capability):
         async with self._db.transaction() as conn:
             if not await conn.fetch(_SQL["remove"], id=schedule_id):
                 raise NotFound("schedule", schedule_id)
-            conn.announce()
+            conn.announce(News.SCHEDULES)
 
     async def settle(
         self,

@@ -14,6 +14,7 @@ import anyio
 
 from agentd.domain.capability import Capability
 from agentd.domain.errors import StoreError
+from agentd.domain.news import News
 from agentd.store.connection import Connection
 from agentd.store.engine import Engine
 from agentd.store.hub import Hub
@@ -32,7 +33,7 @@ class Store(Capability):
         *,
         busy_s: float = 30.0,
         transaction_s: float = 5.0,
-        announce: Callable[[], None] = lambda: None,
+        announce: Callable[[News], None] = lambda _: None,
     ) -> None:
         self.path = path
         self._hub = Hub(path, busy_s=busy_s, admit=admit)

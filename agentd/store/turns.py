@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from agentd.domain.errors import StoreError
+from agentd.domain.news import News
 from agentd.store.batch import Batch, Owner, Statement
 from agentd.store.engine import Engine, tell
 from agentd.store.hub import Hub
@@ -30,7 +31,7 @@ class Group:
     batch: Batch = field(default_factory=Batch)
     unsent: list[Statement] = field(default_factory=list[Statement])
     members: int = 0
-    announces: bool = False
+    news: News = News.NONE
     failure: BaseException | None = None
     settled: anyio.Event = field(default_factory=anyio.Event)
 
@@ -61,14 +62,14 @@ class _Rider:
     """A transaction that only writes, until somebody has committed it."""
 
     statements: Sequence[Statement]
-    announces: bool
+    news: News
     settled: asyncio.Future[None]
 
 
 class Turns:
     """`announce` is called after each commit that asked for it."""
 
-    def __init__(self, engine: Engine, announce: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, announce: Callable[[News], None]) -> None:
         self._engine = engine
         self._announce = announce
         self._turn = anyio.Lock(fast_acquire=True)
@@ -87,10 +88,10 @@ class Turns:
         self._open = self._open or Group(self._engine)
         return self._open
 
-    async def give(self, group: Group, *, announces: bool) -> None:
+    async def give(self, group: Group, *, news: News) -> None:
         """End a turn; commit, unless somebody follows who will. `settled` says when."""
         group.members += 1
-        group.announces |= announces
+        group.news = max(group.news, news)
         try:
             followed = self._turn.statistics().tasks_waiting > 0
             if not followed or group.failure is not None or group.members >= _GROUP_MOST:
@@ -98,9 +99,9 @@ class Turns:
         finally:
             self._turn.release()
 
-    async def ride(self, statements: Sequence[Statement], *, announces: bool) -> None:
+    async def ride(self, statements: Sequence[Statement], *, news: News) -> None:
         """Let statements go along with the next commit. Raises when that fails as a whole."""
-        rider = _Rider(statements, announces, asyncio.get_running_loop().create_future())
+        rider = _Rider(statements, news, asyncio.get_running_loop().create_future())
         self._riders.append(rider)
         if not self._driving:
             self._driving = True
@@ -130,8 +131,8 @@ class Turns:
                 raise
         finally:
             group.settled.set()
-        if group.failure is None and group.announces:
-            self._announce()
+        if group.failure is None and group.news:
+            self._announce(group.news)
 
     def _drive(self, hub: Hub) -> None:
         """On the thread: commit for the riders, unless an open group is going to."""
@@ -165,5 +166,6 @@ class Turns:
                 rider.settled.set_result(None)
             else:
                 rider.settled.set_exception(failure)
-        if failure is None and any(rider.announces for rider in riders):
-            self._announce()
+        news = max(rider.news for rider in riders)
+        if failure is None and news:
+            self._announce(news)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentd.daemon.wake import Wake, poke
+from agentd.domain.news import News
 
 
 async def test_a_poke_wakes_every_listener(tmp_path: Path) -> None:
@@ -13,6 +14,16 @@ async def test_a_poke_wakes_every_listener(tmp_path: Path) -> None:
         poke(tmp_path)
         assert await first.wait(5)
         assert await second.wait(5)
+
+
+async def test_the_most_that_was_said_is_what_is_heard(tmp_path: Path) -> None:
+    async with Wake(tmp_path, "a") as wake:
+        for news in (News.QUEUE, News.SCHEDULES, News.QUEUE):
+            poke(tmp_path, news)
+        assert await wake.wait(5) is News.SCHEDULES
+        poke(tmp_path)
+        assert await wake.wait(5) is News.QUEUE
+        assert await wake.wait(0) is News.NONE
 
 
 async def test_pokes_before_the_wait_count_once(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from agentd.domain.errors import RunLost, StoreError
+from agentd.domain.news import News
 from agentd.domain.task import NewTask
 from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
@@ -144,8 +145,8 @@ async def good_too(store: Store) -> None:
 
 
 async def test_it_announces_after_the_commit_and_only_what_asked_for_it(tmp_path: Path) -> None:
-    heard: list[str] = []
-    async with Store(tmp_path / "a.duckdb", announce=lambda: heard.append("!")) as store:
+    heard: list[News] = []
+    async with Store(tmp_path / "a.duckdb", announce=heard.append) as store:
         async with store.transaction() as conn:
             await conn.execute(INSERT, id="quiet")
         assert heard == []
@@ -153,7 +154,7 @@ async def test_it_announces_after_the_commit_and_only_what_asked_for_it(tmp_path
             await conn.execute(INSERT, id="loud")
             conn.announce()
             assert heard == []
-        assert heard == ["!"]
+        assert heard == [News.QUEUE]
 
 
 async def test_a_follower_that_is_cancelled_does_not_take_the_commit_with_it(store: Store) -> None:
