@@ -1,5 +1,6 @@
 """What every test may ask for: a clock moved by hand, a real store, the tables on it."""
 
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,6 +24,9 @@ structlog.configure(  # short, without the local variables of tracebacks
         structlog.processors.KeyValueRenderer(),
     ]
 )
+
+# Whoever runs the tests in the background lets them ignore Ctrl-C, and their children with them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DAEMON = DaemonId("daemon-a")
 

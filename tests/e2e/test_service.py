@@ -140,7 +140,7 @@ async def test_pings_cease_when_memory_is_beyond_its_bound(
 async def test_a_daemon_that_drains_still_says_that_it_lives(
     tmp_path: Path, manager: Manager
 ) -> None:
-    home = _home(tmp_path, manager, _SLOW, DAEMON__DRAIN_SECONDS="1")
+    home = _home(tmp_path, manager, _SLOW, DAEMON__DRAIN_SECONDS="3")
     async with home.daemon() as daemon:
         await home.enqueue("Long.")
         await daemon.logged("run started")
