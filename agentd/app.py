@@ -35,7 +35,7 @@ from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
 from agentd.daemon.watchdog import Sources, Watchdog
 from agentd.daemon.worker import Assignment, Worker
-from agentd.domain.backoff import Attempts
+from agentd.domain.backoff import Attempts, Terms
 from agentd.domain.budget import Amount
 from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
@@ -245,14 +245,14 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         config.agent.attempt_base_seconds,
         config.agent.attempt_cap_seconds,
     )
-    lease_s = settings.lease_seconds
-    runs = RunStore(store, clock, lease_s=lease_s, attempts=attempts)
+    terms = Terms(settings.lease_seconds, attempts)
+    runs = RunStore(store, clock, terms)
     notifier = Notifier.from_environment(os.environ)
     return Daemon(
         run_directory=config.run_path,
         daemons=DaemonStore(store, clock),
         runs=runs,
-        leases=LeaseStore(store, clock, lease_s=lease_s, attempts=attempts),
+        leases=LeaseStore(store, clock, terms),
         worker=Worker(runs, factory),
         clock=clock,
         settings=DaemonSettings(
@@ -260,7 +260,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
             poll_s=settings.poll_seconds,
             drain_s=settings.drain_seconds,
             heartbeat_s=settings.heartbeat_seconds,
-            lease_s=lease_s,
+            lease_s=terms.lease_s,
             reap_s=settings.reap_seconds,
         ),
         stopping=anyio.Event(),

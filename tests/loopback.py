@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import inspect
 import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ class Request:
 
 
 @dataclass
-class Loopback:
+class Loopback(ABC):
     """`requests`: bodies of the valid requests, in order. `violations`: rules that were broken.
 
     `headers`: those of each valid request. `stalls`: streams that fell silent. `disconnects`:
@@ -129,24 +130,25 @@ class Loopback:
         await writer.drain()
         return True
 
+    @abstractmethod
     def examine(self, request: Request) -> tuple[Failure | None, Body]:
         """What the real API would refuse this request with; else its body."""
-        raise NotImplementedError
 
     def aside(self, request: Request) -> bytes | None:
         """The response to a good request that asks for no reply."""
         return None
 
+    @abstractmethod
     def play(self, answer: Any, body: Body) -> bytes:
         """The whole response to a request that is answered."""
-        raise NotImplementedError
 
+    @abstractmethod
     def half(self, failure: Failure, body: Body) -> bytes:
         """The pieces of a stream before it fails, and what is wrong with it if that is said."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error_response(self, failure: Failure) -> bytes:
-        raise NotImplementedError
+        """Of the fault "status"."""
 
     def violated(self, *problems: str) -> Failure:
         """Note broken rules. The refusal that they get."""

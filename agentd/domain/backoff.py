@@ -1,7 +1,7 @@
-"""How long to wait before the next try."""
+"""How long to wait before the next try, and how often to try."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _DICE = random.Random()  # noqa: S311 - it spreads load and protects nothing
 
@@ -39,3 +39,11 @@ class Attempts:
 
     def _most(self, own: int | None) -> int:
         return self.most if own is None else own
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which a run owns its task. `lease_s`: so long without a sign of life of its daemon."""
+
+    lease_s: float = 60.0
+    attempts: Attempts = field(default_factory=Attempts)

@@ -1,5 +1,6 @@
 """How well a daemon is: what its watchdog saw, and what that means for whoever asks."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -93,11 +94,11 @@ class Diagnostics:
     daemons: tuple[Diagnosis, ...]
 
 
-class HealthReader(Capability):
+class HealthReader(Capability, ABC):
     """Knows how well the daemons of the home are; what does the reading stands above."""
 
     __slots__ = ()
 
+    @abstractmethod
     def diagnose(self) -> Diagnostics:
         """Of now, as far as the watchdogs have written it down. Asks no daemon, no database."""
-        raise NotImplementedError

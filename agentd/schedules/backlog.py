@@ -56,6 +56,7 @@ class _Passed:
     first: datetime | None = None
     last: datetime | None = None
     times: int = 0
+    uncounted: bool = False
 
     def take(self, dues: Iterable[datetime]) -> None:
         for due in dues:
@@ -78,7 +79,7 @@ def _newest(
             passed.take([kept.popleft()])
         if passed.times >= _COUNTED_MOST:
             kept = deque(_last(trigger, now, most))
-            passed.last = kept[0] - timedelta(microseconds=1)
+            passed.last, passed.uncounted = kept[0] - timedelta(microseconds=1), True
             break
     return list(kept), passed
 
@@ -97,4 +98,6 @@ def _line(passed: _Passed, reason: str) -> list[Occurrence]:
     if passed.first is None:
         return []
     through = passed.last if passed.times > 1 else None
+    if passed.uncounted:
+        reason = f"{reason}; there were more than are counted here"
     return [Occurrence(passed.first, Outcome.MISSED, reason, passed.times, through)]

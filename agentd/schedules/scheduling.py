@@ -92,19 +92,13 @@ class Scheduling(Capability):
         self, expression: str, timezone: str, start: datetime, until: datetime | None, limit: int
     ) -> Sequence[datetime]:
         """When an expression is due later than `start`: at most `limit` times. Raises Refused."""
-        dues = self._read(expression, timezone, start).after(start)
-        if until is not None:
-            dues = takewhile(lambda due: due <= until, dues)
-        return list(islice(dues, limit))
+        return _between(self._read(expression, timezone, start), start, until, limit)
 
     async def simulate_known(
         self, text: str, start: datetime, until: datetime | None, limit: int
     ) -> Sequence[datetime]:
         """The same for a schedule. Raises NotFound, Refused."""
-        dues = trigger_of(await self._store.find(text)).after(start)
-        if until is not None:
-            dues = takewhile(lambda due: due <= until, dues)
-        return list(islice(dues, limit))
+        return _between(trigger_of(await self._store.find(text)), start, until, limit)
 
     async def explain(self, text: str, *, limit: int = 10) -> Explained:
         """Why it fires or not. Raises NotFound, Refused."""
@@ -141,3 +135,12 @@ class Scheduling(Capability):
 def trigger_of(schedule: Schedule) -> Trigger:
     """When it is due. Raises Refused if that can not be read (any more)."""
     return read_trigger(schedule.expression, schedule.timezone, schedule.created_at)
+
+
+def _between(
+    trigger: Trigger, start: datetime, until: datetime | None, limit: int
+) -> list[datetime]:
+    dues = trigger.after(start)
+    if until is not None:
+        dues = takewhile(lambda due: due <= until, dues)
+    return list(islice(dues, limit))

@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from agentd.domain.errors import NotFound, StoreBusy, StoreFailed
+from agentd.store.file_lease import FileLease
 from agentd.store.filesystem import refuse_network_filesystem
-from agentd.store.lease import Lease
 
 Progress = Callable[[str, int, int], None]  # what, how much is done, of how much
 # The log, and what a checkpoint that was cut off may leave beside it.
@@ -28,7 +28,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 def standing_still(path: Path, busy_s: float, *, must_exist: bool = True) -> Generator[None]:
     """Nobody has the database open while the block runs. Raises StoreBusy, NotFound."""
     refuse_network_filesystem(path)
-    lease = Lease(path)
+    lease = FileLease(path)
     lease.acquire(busy_s)
     try:
         if path.exists():

@@ -14,8 +14,8 @@ from typing import Any
 import duckdb
 
 from agentd.domain.errors import StoreBusy, StoreError, StoreFailed, StoreUnusable
+from agentd.store.file_lease import FileLease
 from agentd.store.filesystem import refuse_network_filesystem
-from agentd.store.lease import Lease
 
 Row = dict[str, Any]
 BLOCK_SIZE = 16384  # small writes: a sixth of the bytes per checkpoint of the default block
@@ -46,7 +46,7 @@ class Hub:
         self, path: Path, *, busy_s: float, admit: Callable[["Hub"], None] = lambda _: None
     ) -> None:
         self.path = path
-        self.lease = Lease(path)
+        self.lease = FileLease(path)
         self.attached_at = 0.0
         self.in_transaction = False
         self.known_shape = ""  # of the tables, if whoever held the file before has left word of it

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from agentd.domain.backoff import Attempts
+from agentd.domain.backoff import Terms
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.ids import DaemonId, RunId, TaskId
@@ -42,24 +42,14 @@ class _Fate:
 
 
 class LeaseStore(Capability):
-    """`lease_s`: how long a run owns its task without a sign of life."""
-
-    def __init__(
-        self,
-        db: Transactor,
-        clock: Clock,
-        *,
-        lease_s: float = 60.0,
-        attempts: Attempts | None = None,
-    ) -> None:
+    def __init__(self, db: Transactor, clock: Clock, terms: Terms | None = None) -> None:
         self._db = db
         self._clock = clock
-        self._lease_s = lease_s
-        self._attempts = attempts or Attempts()
+        self._terms = terms or Terms()
 
     async def renew(self, daemon_id: DaemonId) -> frozenset[tuple[TaskId, int]]:
         """Say that the daemon lives. Task and token of each run that is still its own."""
-        until = self._clock.now() + timedelta(seconds=self._lease_s)
+        until = self._clock.now() + timedelta(seconds=self._terms.lease_s)
         async with self._db.transaction() as conn:
             kept = await conn.fetch(_SQL["renew"], daemon_id=daemon_id, lease_until=until)
             return frozenset((TaskId(row["id"]), row["token"]) for row in kept)
@@ -119,7 +109,7 @@ class LeaseStore(Capability):
         if lost.to_be_cancelled:
             return _Fate(TaskState.CANCELLED, "cancelled by a person")
         attempt = lost.run.attempt
-        delay_s = self._attempts.after_loss(attempt, lost.max_attempts)
+        delay_s = self._terms.attempts.after_loss(attempt, lost.max_attempts)
         if delay_s is None:
             return _Fate(TaskState.FAILED, _POISON.format(attempts=attempt))
         later = now + timedelta(seconds=delay_s) if delay_s else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agentd.domain.backoff import Attempts
+from agentd.domain.backoff import Terms
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.event import storable
@@ -63,23 +63,12 @@ CANCELLED = Ending("cancelled", TaskState.CANCELLED, error="cancelled by a perso
 
 
 class RunStore(Capability):
-    """Works on the store (each call its own transaction) and inside an open transaction alike.
+    """Works on the store (each call its own transaction) and inside an open transaction alike."""
 
-    `lease_s`: how long a run owns its task without a sign of life of its daemon.
-    """
-
-    def __init__(
-        self,
-        db: Transactor,
-        clock: Clock,
-        *,
-        lease_s: float = 60.0,
-        attempts: Attempts | None = None,
-    ) -> None:
+    def __init__(self, db: Transactor, clock: Clock, terms: Terms | None = None) -> None:
         self._db = db
         self._clock = clock
-        self._lease_s = lease_s
-        self._attempts = attempts or Attempts()
+        self._terms = terms or Terms()
 
     async def glance(self, daemon_id: DaemonId, *, limit: int) -> Glance:
         """Wake what is due, claim up to `limit` tasks, and see what else happened; all at once."""
@@ -149,7 +138,7 @@ class RunStore(Capability):
         said = storable({"output": ending.output, "error": ending.error})
         async with self._db.transaction() as conn:
             own_most = await conn.fetch_value(_SQL["max_attempts"], id=run.task_id)
-            delay_s = self._attempts.after_error(run.attempt, own_most)
+            delay_s = self._terms.attempts.after_error(run.attempt, own_most)
             if delay_s is None or await conn.fetch(_SQL["to_be_cancelled"], id=run.task_id):
                 return False
             conn.fence(run, ends=True)
@@ -186,7 +175,7 @@ class RunStore(Capability):
         if not first:
             return []
         ids = [row["id"] for row in first]
-        until = now + timedelta(seconds=self._lease_s)
+        until = now + timedelta(seconds=self._terms.lease_s)
         await conn.execute(_SQL["claim"], daemon_id=daemon_id, ids=ids, lease_until=until, now=now)
         claimed = [{**row, **_claiming(row, daemon_id, now)} for row in first]
         tasks = await with_predecessors(conn, claimed)

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from agentd.domain.errors import StoreBusy
-from agentd.store.lease import Lease
+from agentd.store.file_lease import FileLease
 from tests.processes import Daemon, Home, new_home
 
 _TURN = """
@@ -50,7 +50,7 @@ def _script(path: Path, name: str, delay: float) -> str:
 
 async def _stop_at_rest(daemon: Daemon, home: Home) -> None:
     """SIGSTOP, at a moment when the process does not hold the database."""
-    lease = Lease(home.path / "agentd.duckdb")
+    lease = FileLease(home.path / "agentd.duckdb")
     while True:
         daemon.signal(signal.SIGSTOP)
         try:

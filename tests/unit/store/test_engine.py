@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from agentd.store.engine import Engine
+from agentd.store.file_lease import FileLease
 from agentd.store.hub import Hub
-from agentd.store.lease import Lease
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_short_log_is_left_to_whoever_waits_and_merged_when_nobody_does(hub: H
 
 def test_a_long_log_is_merged_even_if_somebody_waits(hub: Hub) -> None:
     write(hub, 2)
-    waiting = Lease(hub.path)
+    waiting = FileLease(hub.path)
     with ThreadPoolExecutor(1) as other:
         acquired = other.submit(waiting.acquire, 5)
         while not hub.lease.wanted():

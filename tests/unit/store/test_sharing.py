@@ -1,4 +1,4 @@
-"""Several processes on one file: everybody gets in, and all see each other's commits (lease.py)."""
+"""Several processes on one file: everybody gets in, and all see each other's commits."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from agentd.domain.clock import SystemClock
 from agentd.domain.task import NewTask
-from agentd.store.lease import Lease
+from agentd.store.file_lease import FileLease
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
 
@@ -79,7 +79,7 @@ async def test_a_process_gets_in_while_another_never_pauses(tmp_path: Path) -> N
 
 
 def test_a_lease_is_held_by_one_and_seen_by_the_other(tmp_path: Path) -> None:
-    one, two = Lease(tmp_path / "a.duckdb"), Lease(tmp_path / "a.duckdb")
+    one, two = FileLease(tmp_path / "a.duckdb"), FileLease(tmp_path / "a.duckdb")
     one.acquire(1)
     assert one.held
     assert not one.wanted()
@@ -92,7 +92,7 @@ def test_a_lease_is_held_by_one_and_seen_by_the_other(tmp_path: Path) -> None:
 
 
 def test_only_who_let_go_in_peace_leaves_word_for_the_next(tmp_path: Path) -> None:
-    first, second = Lease(tmp_path / "a.duckdb"), Lease(tmp_path / "a.duckdb")
+    first, second = FileLease(tmp_path / "a.duckdb"), FileLease(tmp_path / "a.duckdb")
     first.acquire(1)
     first.release("all is well")
     second.acquire(1)
@@ -124,7 +124,7 @@ def test_a_disk_that_is_full_takes_the_lease_from_nobody(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "pwrite", full)
-    one, two = Lease(tmp_path / "a.duckdb"), Lease(tmp_path / "a.duckdb")
+    one, two = FileLease(tmp_path / "a.duckdb"), FileLease(tmp_path / "a.duckdb")
     one.acquire(1)
     one.release("all is well")
     two.acquire(1)

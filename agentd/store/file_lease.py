@@ -37,7 +37,7 @@ def _try_lock(fd: int) -> bool:
     return True
 
 
-class Lease:
+class FileLease:
     """The right of one process to hold the database file. Used from one thread only.
 
     The lease file names its holder, for error messages, and then what the last one left to say.
