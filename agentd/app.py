@@ -47,6 +47,8 @@ from agentd.models.model import Model
 from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
+from agentd.sandbox.commands import Commands
+from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
 from agentd.store.archives import ArchiveStore
@@ -84,6 +86,7 @@ class Toolbox:
 def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
+    commands = Commands([Root(config.workspace_path)])
     return Injector(
         {
             Config: lambda _: config,
@@ -92,6 +95,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             CallKey: _call_key,
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
+            Commands: lambda _: commands,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),

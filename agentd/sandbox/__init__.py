@@ -1,5 +1,8 @@
 """What keeps tools inside.
 
-workspace.py  files below one folder: nothing outside it is reached, whatever a path says
-walk.py       how a path is followed, one component at a time, without a race
+workspace.py   files below one folder: nothing outside it is reached, whatever a path says
+walk.py        how a path is followed, one component at a time, without a race
+roots.py       the folders that tools may reach
+commands.py    confined commands: the only way by which tools start a process
+bubblewrap.py  what a confined command sees of the machine
 """
