@@ -5,4 +5,5 @@ walk.py        how a path is followed, one component at a time, without a race
 roots.py       the folders that tools may reach
 commands.py    confined commands: the only way by which tools start a process
 bubblewrap.py  what a confined command sees of the machine
+egress.py      where tools and commands may connect to
 """

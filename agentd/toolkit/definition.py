@@ -64,6 +64,7 @@ class Tool:
     `start` and `stop`: run once with the daemon, with injected capabilities. `reconcile`: for an
     effect of that kind; takes what the tool takes and returns its result, or None when it did not
     happen. `slash`: a regular expression for slash commands. `timeout_s`: None is no limit.
+    `outside`: what it gives was written by strangers (a web page), and the model is told so.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Tool:
     aliases: tuple[Alias, ...] = ()
     toolsets: frozenset[str] = frozenset({"worker"})
     approval: bool = False
+    outside: bool = False
     available: Callable[[Any], bool] | None = None
     timeout_s: float | None = None
     start: Callable[..., Any] | None = None
@@ -117,6 +119,7 @@ def tool(  # noqa: PLR0913 - one argument for each fact about a tool
     aliases: Sequence[Alias] = (),
     toolsets: Sequence[str] = ("worker",),
     approval: bool = False,
+    outside: bool = False,
     available: Callable[[Any], bool] | None = None,
     timeout_s: float | None = None,
     start: Callable[..., Any] | None = None,
@@ -141,6 +144,7 @@ def tool(  # noqa: PLR0913 - one argument for each fact about a tool
             aliases=tuple(aliases),
             toolsets=frozenset(toolsets),
             approval=approval,
+            outside=outside,
             available=available,
             timeout_s=timeout_s,
             start=start,
