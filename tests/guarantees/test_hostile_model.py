@@ -1,0 +1,63 @@
+"""A model that wants out: every attack of tests/hostile/, through the dispatch of the tools."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentd.app import call_tool, make_toolbox
+from agentd.config import load_config
+from agentd.home import make_home
+from agentd.store.store import Store
+from agentd.toolkit.definition import Tool
+from tests.hostile.attacks import GROUPS
+from tests.hostile.world import KEY, VARIABLE, World, hostile_world
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    home = tmp_path / "home"
+    make_home(home)
+    (home / "agentd.toml").write_text(f'[models.anthropic]\napi_key = "{KEY}"\n')
+    (home / "agentd.toml").chmod(0o600)
+    monkeypatch.setenv("SOME_TOKEN", VARIABLE)
+    with hostile_world(tmp_path, home) as made:
+        yield made
+
+
+def test_there_are_enough_attacks() -> None:
+    attacks = [attack for make in GROUPS.values() for attack in make()]
+    assert len(attacks) >= 200
+    assert len({attack.name for attack in attacks}) == len(attacks)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("group", GROUPS)
+async def test_no_attack_gets_out(group: str, world: World) -> None:
+    config = load_config(world.home)
+    won: dict[str, list[str]] = {}
+    async with Store(config.database_path, busy_s=5) as store:
+        toolbox = make_toolbox(config, store)
+        for attack in GROUPS[group]():
+            tool = toolbox.registry.find(attack.tool)
+            assert isinstance(tool, Tool), attack.tool
+            raw = json.loads(world.fill(json.dumps(attack.input)))
+            result = await call_tool(toolbox, store, tool, raw)
+            said = f"{result.content} {result.data} {result.error} {result.next_action_hint}"
+            if taken := [*world.taken(said), *_left_behind()]:
+                won[attack.name] = taken
+    assert not won
+
+
+def _left_behind() -> list[str]:
+    """Processes that an attack left running: those all sleep for the same long time."""
+    left: list[str] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # it has ended
+        if words[:2] == [b"sleep", b"31415"]:
+            left.append(f"left process {process.name}")
+    return left
