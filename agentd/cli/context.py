@@ -17,6 +17,7 @@ from agentd.daemon.wake import poke
 from agentd.domain.budget import microusd
 from agentd.domain.clock import SystemClock
 from agentd.home import find_home, require_home
+from agentd.known_secrets import known_secrets
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
 from agentd.store.model_calls import ModelCallStore
@@ -40,6 +41,7 @@ def open_store(config: Config) -> Store:
         busy_s=config.store.busy_seconds,
         transaction_s=config.store.transaction_seconds,
         announce=partial(poke, config.run_path),
+        redactor=known_secrets(config, os.environ),
     )
 
 

@@ -91,6 +91,8 @@ def _show(result: ToolResult, *, as_json: bool) -> int:
             click.echo(result.next_action_hint, err=True)
     elif isinstance(result.content, str):
         click.echo(result.content)
+        if result.notice:
+            click.echo(result.notice, err=True)
     else:
         print_json(result.content)
     if result.error_type == "invalid_arguments":

@@ -28,6 +28,7 @@ TABLES = (
     "task_predecessors",
     "tasks",
     "events",
+    "large_results",
     "messages",
     "runs",
     "sessions",

@@ -47,6 +47,8 @@ MEANINGS = {
     "task_without_session": ("tasks without their session", _MEND),
     "events_without_session": ("journals without their session", _MEND),
     "message_without_session": ("messages without their session", _MEND),
+    "large_result_without_event": ("stored results that no event names", _MEND),
+    "large_result_missing": ("stored results that events name and nobody has", _MEND),
     "run_without_session": ("runs without their session", _MEND),
     "fired_without_task": ("schedules with a fired occurrence without its task", _MEND),
     "reserved_for_nothing": ("reservations of money for tasks that are not there", _MEND),

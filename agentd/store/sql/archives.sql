@@ -49,6 +49,9 @@ WHERE task_id IN (SELECT id FROM tasks WHERE session_id = ANY($ids)) ORDER BY ta
 -- query: events
 SELECT * FROM events WHERE session_id = ANY($ids) ORDER BY session_id, seq;
 
+-- query: large_results
+SELECT * FROM large_results WHERE session_id = ANY($ids) ORDER BY id;
+
 -- query: messages
 SELECT * FROM messages WHERE session_id = ANY($ids) ORDER BY id;
 
@@ -64,6 +67,9 @@ DELETE FROM tasks WHERE session_id = ANY($ids);
 
 -- query: delete_events
 DELETE FROM events WHERE session_id = ANY($ids);
+
+-- query: delete_large_results
+DELETE FROM large_results WHERE session_id = ANY($ids);
 
 -- query: delete_messages
 DELETE FROM messages WHERE session_id = ANY($ids);
