@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentd.domain.errors import StoreError
-from agentd.store.archives import TABLES, archive_file, archived_batches
+from agentd.store.archives import archive_file, archived_batches, batches_in
 from agentd.store.files import Progress, silent
 from agentd.store.instance import Instance, named, quoted, tables
 from agentd.store.queries import load
@@ -103,14 +103,14 @@ def integrity(instance: Instance, progress: Progress = silent) -> Iterator[Findi
 
 def missing_files(instance: Instance, archive: Path) -> Iterator[Finding]:
     """Files of the archive that count and are not there."""
-    for row in instance.run(archived_batches()):
-        paths = (archive_file(archive, table, row["id"]) for table in TABLES)
+    for batch in batches_in(instance.run(archived_batches())):
+        paths = (archive_file(archive, table, batch.id) for table in batch.tables)
         lost = tuple(str(path) for path in paths if not path.is_file())
         if lost:
             yield Finding(
                 "archive",
                 len(lost),
-                f"files of the archive are missing: batch {row['id']}",
+                f"files of the archive are missing: batch {batch.id}",
                 "Put them back from a copy. Without them: delete that row of `archives` with "
                 "agentd sql --write.",
                 lost,

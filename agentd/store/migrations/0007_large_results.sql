@@ -12,3 +12,6 @@ CREATE TABLE large_results (
     page_chars BIGINT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL
 );
+
+-- Of a batch; NULL in those that are older than the table and have no file of it.
+ALTER TABLE archives ADD COLUMN large_results BIGINT;

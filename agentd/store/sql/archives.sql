@@ -81,8 +81,11 @@ DELETE FROM runs WHERE session_id = ANY($ids);
 DELETE FROM sessions WHERE id = ANY($ids);
 
 -- query: add
-INSERT INTO archives (id, sessions, tasks, events, size_bytes, created_at)
-VALUES ($id, $sessions, $tasks, $events, $size_bytes, $now);
+INSERT INTO archives (id, sessions, tasks, events, large_results, size_bytes, created_at)
+VALUES (
+    $id, $sessions, $tasks, $events,
+    (SELECT count(*) FROM large_results WHERE session_id = ANY($ids)), $size_bytes, $now
+);
 
--- query: ids
-SELECT id FROM archives ORDER BY id;
+-- query: batches
+SELECT id, large_results FROM archives ORDER BY id;
