@@ -3,9 +3,10 @@
 import json
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pydantic import SecretStr
 
@@ -17,19 +18,23 @@ from agentd.domain.redactor import Redactor, Secret
 _LEAST_CHARS = 8  # a shorter value stands in too many texts that mean something else
 _NAMED_LEAST_CHARS = 4  # … unless its owner says that it is secret
 _LINE_LEAST_CHARS = 16
+_WORD_CHARS = 16
 _FILE_MOST_BYTES = 65_536
-_SECRET_WORDS = re.compile(
-    r"(?:^|_)(?:KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|(?<=_)PWD|PGPASSWORD|"
-    r"CREDENTIALS?|AUTH|COOKIE|DSN)(?:_|$)"
+_SECRET_WORDS = frozenset(
+    {
+        *("KEY", "APIKEY", "TOKEN", "SECRET", "AUTH", "COOKIE", "DSN", "CREDENTIAL", "CREDENTIALS"),
+        *("PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PWD", "PGPASSWORD"),
+    }
 )
-# They name something that is no secret itself: a limit, a place, a public half.
-_HARMLESS_ENDS = re.compile(
-    r"_(?:URL|URI|ENDPOINT|HOST|PORT|NAME|USER|USERNAME|TYPE|MODE|METHOD|DIR|SOCK|LIMIT|COUNT|"
-    r"SECONDS|TIMEOUT|ENABLED|VERSION)$|(?:^|_)PUBLIC_"
+# A name that ends so is of something that is no secret itself: a limit, a place, who it is.
+_HARMLESS_ENDS = frozenset(
+    {
+        *("URL", "URI", "ENDPOINT", "HOST", "PORT", "NAME", "USER", "USERNAME", "DIR", "SOCK"),
+        *("TYPE", "MODE", "METHOD", "LIMIT", "COUNT", "SECONDS", "TIMEOUT", "ENABLED", "VERSION"),
+    }
 )
-_WORD = re.compile(
-    r"[a-z]{1,15}"
-)  # a password that is a word would take that word out of all texts
+_PATH_ENDS = frozenset({"PATH", "FILE"})
+_NEVER = frozenset({"PWD", "OLDPWD"})
 _IN_URL = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
 _ASSIGNED = re.compile(r"(?:export\s+)?[A-Za-z_][\w.-]*\s*[=:]\s*(.+)")
 
@@ -38,7 +43,7 @@ def known_secrets(config: Config | None, environment: Mapping[str, str]) -> Reda
     """Made once for a process. `config`: None while it can not be read."""
     return Redactor(
         [
-            *_of_environment(environment, set(config.secrets.harmless) if config else set()),
+            *_of_environment(environment, config),
             *(_of_config(config, environment) if config else ()),
         ]
     )
@@ -50,13 +55,15 @@ def unreadable_files(config: Config) -> list[Path]:
     return [path for path in paths if _contents(path) is None]
 
 
-def _of_environment(environment: Mapping[str, str], harmless: set[str]) -> Iterator[Secret]:
+def _of_environment(environment: Mapping[str, str], config: Config | None) -> Iterator[Secret]:
     for name, value in environment.items():
-        if name in harmless or name.startswith("AGENTD_"):
-            continue  # what agentd's own variables say stands in the settings
+        # What agentd's own variables say stands in the settings.
+        if config and (name in config.secrets.harmless or name.startswith("AGENTD_")):
+            continue
         yield from _of_setting(name, value)
         for password in _IN_URL.findall(value):
-            yield from _long_enough([Secret(name, password)], _LEAST_CHARS)
+            spellings = dict.fromkeys([password, unquote(password)])
+            yield from _long_enough([Secret(name, each) for each in spellings], _LEAST_CHARS)
 
 
 def _of_config(config: Config, environment: Mapping[str, str]) -> Iterator[Secret]:
@@ -79,16 +86,15 @@ def _of_config(config: Config, environment: Mapping[str, str]) -> Iterator[Secre
 
 def _of_setting(name: str, value: str, base: Path = Path("/")) -> Iterator[Secret]:
     """Of one whose name says that it is secret, or where a secret lies."""
-    words = re.sub(r"[.\-]", "_", name).upper()
-    if not _SECRET_WORDS.search(words):
+    words = _words(name)
+    if _SECRET_WORDS.isdisjoint(words) or name in _NEVER:
         return
     value = value.strip()
     path = base / Path(value).expanduser() if "\n" not in value else None
     if path is not None and path.is_absolute() and _contents(path) is not None:
         yield from _of_file(name, path, is_named=False)
-    elif not words.endswith(("_PATH", "_FILE")) and not _HARMLESS_ENDS.search(words):
-        found = [] if _WORD.fullmatch(value) else [Secret(name, value)]
-        yield from _long_enough(found, _LEAST_CHARS)
+    elif words[-1] not in _PATH_ENDS and not _is_harmless(words) and not _is_word(value):
+        yield from _long_enough([Secret(name, value)], _LEAST_CHARS)
 
 
 def _of_file(name: str, path: Path, *, is_named: bool) -> Iterator[Secret]:
@@ -115,7 +121,7 @@ def _lines(name: str, text: str) -> Iterator[Secret]:
         assigned = _ASSIGNED.fullmatch(line)
         value = assigned[1].strip("\"'") if assigned else ""
         if len(value) >= _NAMED_LEAST_CHARS:
-            if not _WORD.fullmatch(value):
+            if not _is_word(value):
                 yield Secret(name, value)
         elif len(lines) > 1 and len(line) >= _LINE_LEAST_CHARS and line[0] not in "-#":
             yield Secret(name, line, is_part=True)
@@ -130,8 +136,8 @@ def _of_json(value: object, field: str = "") -> Iterator[str]:
         for each in value:
             yield from _of_json(each, field)
     elif isinstance(value, str):
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])|[.\-]", "_", field).upper()
-        if _SECRET_WORDS.search(words) and not _HARMLESS_ENDS.search(words):
+        words = _words(field)
+        if not _SECRET_WORDS.isdisjoint(words) and not _is_harmless(words):
             yield value
 
 
@@ -144,6 +150,20 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
     elif isinstance(value, str):
         yield value
+
+
+def _words(name: str) -> list[str]:
+    """API_KEY, api-key, models.api_key and apiKey alike."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[.\-]", "_", name).upper().split("_")
+
+
+def _is_harmless(words: Sequence[str]) -> bool:
+    return words[-1] in _HARMLESS_ENDS or "PUBLIC" in words
+
+
+def _is_word(value: str) -> bool:
+    """A password that is a plain word would take that word out of every text."""
+    return value.isascii() and value.isalpha() and value.islower() and len(value) < _WORD_CHARS
 
 
 def _long_enough(secrets: Iterable[Secret], least_chars: int) -> Iterator[Secret]:

@@ -5,7 +5,6 @@ looked through, because encoders and terminals break long values.
 """
 
 import base64
-import html
 import json
 import re
 from bisect import bisect_right
@@ -18,6 +17,7 @@ from urllib.parse import quote, quote_plus
 from agentd.domain.jsons import is_array, is_object
 
 _BREAKS = re.compile(r"[\r\n]+")
+_IN_HTML = {38: "&amp;", 60: "&lt;", 62: "&gt;", 34: "&quot;", 39: "&#x27;"}
 _LEAST_CHARS = 4  # of a spelling: the stable middle of a short value's base64 may be shorter
 
 
@@ -92,18 +92,22 @@ def _mark(secret: Secret) -> str:
 def _spellings(secret: Secret) -> Iterator[str]:
     """How the value may stand in a text, line breaks left out."""
     value = secret.value
+    try:
+        raw = value.encode()
+    except UnicodeEncodeError:  # bytes of the environment that are no text: nothing encodes them
+        yield _BREAKS.sub("", value)
+        return
     plain = [
         value,
         json.dumps(value)[1:-1],
         json.dumps(value, ensure_ascii=False)[1:-1],
-        html.escape(value),
+        value.translate(_IN_HTML),
     ]
     for quoted in (quote(value), quote(value, safe=""), quote_plus(value)):
         plain += [quoted, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)]
     yield from dict.fromkeys(_BREAKS.sub("", each) for each in plain)
     if secret.is_part:
         return
-    raw = value.encode()
     yield from (raw.hex(), raw.hex().upper())
     for before in range(3):
         yield from (each for each in _base64(raw, before) if len(each) >= _LEAST_CHARS)
