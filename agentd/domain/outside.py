@@ -25,7 +25,7 @@ def marked(text: str, *, source: str, salt: str) -> str:
 
 
 def unmarked(content: str) -> str:
-    """What `marked` was given, for people; a notice that follows stays."""
-    _, _, rest = content.partition("\n")
+    """What `marked` was given, for people; what stands before and behind it stays."""
+    note, _, rest = content.partition("\n")
     mark, _, text = rest.partition("\n")
-    return text.replace(f"\nend {mark}", "", 1)
+    return note.partition("[what ")[0] + text.replace(f"\nend {mark}", "", 1)
