@@ -23,6 +23,8 @@ from agentd.agent.ledger import Ledger
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
+from agentd.agent.results import Bounds as ResultBounds
+from agentd.agent.results import ResultLayer, cleaned
 from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
 from agentd.daemon.checks import Bounds as HealthBounds
@@ -42,6 +44,7 @@ from agentd.domain.errors import AgentdError
 from agentd.domain.health import HealthReader
 from agentd.domain.ids import DaemonId, new_id
 from agentd.domain.run import CallKey, Run
+from agentd.known_secrets import unreadable_files
 from agentd.models.breaker import Breakers
 from agentd.models.model import Model
 from agentd.models.prices import PriceList
@@ -56,6 +59,7 @@ from agentd.store.budgets import BudgetStore
 from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
+from agentd.store.large_results import LargeResultStore
 from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.schedules import ScheduleStore
@@ -100,6 +104,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),
             RunStore: lambda context: RunStore(context.store, clock),
+            LargeResultStore: lambda context: LargeResultStore(context.store),
             EventStore: lambda context: EventStore(context.store, clock),
             SessionStore: lambda context: SessionStore(context.store, clock),
             Scheduling: lambda context: Scheduling(context.store, clock, config.schedules),
@@ -122,6 +127,10 @@ def make_toolbox(config: Config, store: Store) -> Toolbox:
 
 async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
     """Call a tool for a person, outside any run. Never raises."""
+    return cleaned(await _called(toolbox, store, tool, raw), store.redactor)
+
+
+async def _called(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
     if tool.effect is not Effect.TRANSACTIONAL:
         return await call(tool, raw, toolbox.injector, CallContext(store))
     try:
@@ -146,7 +155,8 @@ class LoopFactory:
 
     def __post_init__(self) -> None:
         self._tools = self.toolbox.registry.to_model_tools("worker")
-        self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
+        system = system_prompt(self.config.workspace_path, self.config.prompts_path)
+        self._system = self.store.redactor.redact(system)
         self.breakers = _breakers(self.config, self.clock)
         self._price = PriceList(self.config.models.own_prices())
         self._ledger = Ledger(BudgetStore(self.store, self.clock))
@@ -154,7 +164,7 @@ class LoopFactory:
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
-        journal = Journal(assignment.claim.run, self.store, self.clock)
+        journal = Journal(assignment.claim.run, self.store, self.clock, self.store.redactor)
         limits = task.limits
         iterations = limits.max_tool_iterations
         return Loop(
@@ -185,7 +195,7 @@ class LoopFactory:
                 registry=self.toolbox.registry,
                 injector=self.toolbox.injector,
                 stopping=assignment.stopping,
-                inline_chars=config.results.inline_chars,
+                results=ResultLayer(journal, _result_bounds(config), self.store.redactor),
             ),
             bounds=Bounds(
                 config.agent.max_tool_iterations if iterations is None else iterations,
@@ -221,6 +231,10 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     sys.setswitchinterval(_SWITCH_S)
     clock = SystemClock()
     toolbox = make_toolbox(config, store)
+    for path in unreadable_files(config):
+        _log.warning(
+            "a file of secrets can not be read, so nothing of it is hidden", file=str(path)
+        )
     for problem in toolbox.problems:
         _log.error("a tool could not be loaded", error=problem.message, hint=problem.hint)
     context = CallContext(store)
@@ -297,6 +311,13 @@ def _breakers(config: Config, clock: Clock) -> Breakers:
         models.breaker_threshold,
         models.breaker_cooldown_seconds,
         models.retry_after_cap_seconds,
+    )
+
+
+def _result_bounds(config: Config) -> ResultBounds:
+    results = config.results
+    return ResultBounds(
+        results.store_over_chars, results.page_chars, results.inline_chars, results.most_chars
     )
 
 

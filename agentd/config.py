@@ -25,6 +25,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.config_limits import BudgetConfig, GuardsConfig
+from agentd.config_secrets import SecretsConfig
 from agentd.config_sections import (
     AgentConfig,
     DaemonConfig,
@@ -90,6 +91,7 @@ class Config(BaseSettings, Capability):
     watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
+    secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
 
     _home: Path = PrivateAttr(default=Path())

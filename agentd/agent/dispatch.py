@@ -16,6 +16,7 @@ import anyio
 import structlog
 
 from agentd.agent.journal import Journal
+from agentd.agent.results import ResultLayer
 from agentd.agent.transcript import Block
 from agentd.domain.errors import StillRunning, StoreError
 from agentd.domain.event import EventKind, NewEvent
@@ -24,7 +25,7 @@ from agentd.toolkit.call import RolledBack, invoke, validate
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.inject import CallContext, Injector
 from agentd.toolkit.registry import ToolRegistry
-from agentd.toolkit.result import ToolResult, model_content
+from agentd.toolkit.result import ToolResult
 
 _log = structlog.get_logger()
 _QUICK_S = 0.05  # the reply to reads that take no longer shares their commit
@@ -59,7 +60,7 @@ class Dispatch:
     registry: ToolRegistry
     injector: Injector
     stopping: anyio.Event
-    inline_chars: int
+    results: ResultLayer
 
     def prepare(self, block: Block, invalid_inputs: dict[str, str]) -> Call:
         """Look a call up and check its arguments; nothing is carried out."""
@@ -188,17 +189,7 @@ class Dispatch:
         )
 
     def result_event(self, call: Call, result: ToolResult) -> NewEvent:
-        body: dict[str, Any] = {
-            "call_id": call.id,
-            "tool": call.name,
-            "content": model_content(result, limit_chars=self.inline_chars),
-            "is_error": result.is_error,
-        }
-        if result.error_type is not None:
-            body["error_type"] = result.error_type
-        if result.data is not None:
-            body["data"] = result.data
-        return self.journal.event(EventKind.TOOL_RESULT, **body)
+        return self.results.event(call.id, call.name, result)
 
 
 def _not_approved(tool: Tool) -> ToolResult:

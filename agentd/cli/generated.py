@@ -72,13 +72,14 @@ def execute(tool: Tool, raw: object, as_json: bool) -> int:
     from agentd.app import call_tool, make_toolbox  # noqa: PLC0415 - loads the whole agent
     from agentd.daemon.logs import configure_logs  # noqa: PLC0415 - same
 
-    configure_logs(level="warning", style="auto")
+    context = click.get_current_context().find_object(Context)
+    assert context is not None
+    _ = context.config  # what is secret stands in it, too
+    configure_logs(level="warning", style="auto", redactor=context.redactor())
 
     async def work(opened: Opened) -> ToolResult:
         return await call_tool(make_toolbox(opened.config, opened.store), opened.store, tool, raw)
 
-    context = click.get_current_context().find_object(Context)
-    assert context is not None
     return _show(context.run(work), as_json=as_json)
 
 
@@ -91,6 +92,8 @@ def _show(result: ToolResult, *, as_json: bool) -> int:
             click.echo(result.next_action_hint, err=True)
     elif isinstance(result.content, str):
         click.echo(result.content)
+        if result.notice:
+            click.echo(result.notice, err=True)
     else:
         print_json(result.content)
     if result.error_type == "invalid_arguments":

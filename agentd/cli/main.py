@@ -11,6 +11,7 @@ import click
 from agentd import __version__
 from agentd.cli.context import Context
 from agentd.domain.errors import AgentdError, ConfigError
+from agentd.domain.redactor import Redactor
 
 # name → where it is written. Nothing of it is imported before it is used.
 _COMMANDS = {
@@ -94,7 +95,7 @@ class Root(click.Group):
 @click.pass_context
 def root(ctx: click.Context, home: Path | None) -> None:
     """The agent daemon: put tasks into a durable queue, workers carry them out."""
-    ctx.obj = Context(explicit_home=home)
+    ctx.ensure_object(Context).explicit_home = home
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -109,8 +110,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def invoke(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    context = Context()
     try:
-        result: Any = root.main(arguments, prog_name="agentd", standalone_mode=False)
+        result: Any = root.main(arguments, prog_name="agentd", standalone_mode=False, obj=context)
         sys.stdout.flush()
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -124,7 +126,8 @@ def invoke(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AgentdError, OSError) as error:
-        show_error(error if isinstance(error, AgentdError) else _in_words(error))
+        known = error if isinstance(error, AgentdError) else _in_words(error)
+        show_error(known, context.redactor())
         return 2 if isinstance(error, ConfigError) else 1
     return result if isinstance(result, int) else 0
 
@@ -135,7 +138,8 @@ def _in_words(error: OSError) -> AgentdError:
     return AgentdError(f"{what}: {error.strerror or error}")
 
 
-def show_error(error: AgentdError) -> None:
-    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error.message}", err=True)
+def show_error(error: AgentdError, redactor: Redactor) -> None:
+    message = redactor.redact(error.message)
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {message}", err=True)
     if error.hint:
-        click.echo(error.hint, err=True)
+        click.echo(redactor.redact(error.hint), err=True)
