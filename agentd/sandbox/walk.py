@@ -146,6 +146,10 @@ class Place:
         """The root that an absolute path names, and the way from it; None for a relative path."""
         if "\0" in path:
             raise ToolError("invalid_path", "a path can not hold a NUL character")
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError as error:
+            raise ToolError("invalid_path", f"no file can have this name: {error}") from error
         absolute = Path(path)
         if not absolute.is_absolute():
             return None

@@ -88,16 +88,16 @@ class Workspace(Capability):
         with os.fdopen(fd, "rb") as file:
             yield file
 
-    def write(self, path: str, data: bytes) -> Written:
+    def write(self, path: str, data: bytes, *, mode: int = 0o600) -> Written:
         """Put `data` there: after a crash the old or the new content is there, whole.
 
-        Missing folders are made. A new file gets mode 0600, an old one keeps its own. Raises
+        Missing folders are made. A new file gets `mode`, an old one keeps its own. Raises
         ToolError.
         """
         with self._place(path, parents="make") as place:
-            old = _replaceable(place, path)
+            old = replaceable(place, path)
             try:
-                _replace(place, data, stat.S_IMODE(old.st_mode) if old else 0o600)
+                _replace(place, data, stat.S_IMODE(old.st_mode) if old else mode)
             except OSError as error:
                 raise os_failure(error, path) from error
             return Written(place.shown, len(data), old is None)
@@ -109,7 +109,7 @@ class Workspace(Capability):
             if found is None:
                 raise self._why(FileNotFoundError(), place, path)
             if not stat.S_ISLNK(found.st_mode):
-                _replaceable(place, path)
+                replaceable(place, path)
             elif not place.root.writable:
                 raise read_only(path, place.root)
             try:
@@ -125,7 +125,7 @@ class Workspace(Capability):
         Raises ToolError for what can not be changed: a folder, a link, a read-only root.
         """
         with self._place(path, parents="may_miss") as place:
-            if not _replaceable(place, path):
+            if not replaceable(place, path):
                 return Standing(place.shown, None, 0o600)
             with os.fdopen(self._open(place, path), "rb") as file:
                 content = file.read(most_bytes + 1)
@@ -145,6 +145,15 @@ class Workspace(Capability):
             if stat.S_ISDIR(found.st_mode):
                 os.close(self._open_folder(place, path))
             return place.shown
+
+    def refuse_link(self, path: str) -> None:
+        """Raise ToolError when the path ends in a link: which of the two is meant is not clear."""
+        with self._place(path, keep_link=True) as place:
+            found = place.stat()
+        if found is not None and stat.S_ISLNK(found.st_mode):
+            raise ToolError(
+                "is_a_link", f"{path} is a symlink", next_action_hint="Name the file it leads to."
+            )
 
     @contextmanager
     def place(self, path: str, *, parents: Parents = "exist") -> Generator[Place]:
@@ -212,7 +221,7 @@ def _both_names(path: Path) -> tuple[Path, Path]:
     return path.resolve(), path.absolute()
 
 
-def _replaceable(place: Place, path: str) -> os.stat_result | None:
+def replaceable(place: Place, path: str) -> os.stat_result | None:
     """What stands there, which is a file that may be changed, or None. Raises ToolError."""
     found = place.stat()
     if place.name == "." or (found is not None and stat.S_ISDIR(found.st_mode)):
@@ -230,22 +239,37 @@ def _no_file(path: str) -> ToolError:
     return ToolError("not_a_file", f"{path} is neither a file nor a folder (a pipe, a device)")
 
 
-def _replace(place: Place, data: bytes, mode: int) -> None:
-    """Write beside, then rename over: both in the folder that is held open."""
-    beside = f".agentd-{new_id()}.tmp"
-    fd = os.open(beside, _NEW, 0o600, dir_fd=place.directory)
+def write_beside(place: Place, name: str, data: bytes, mode: int) -> None:
+    """A whole file on the disk, in the folder that is held open, for a rename. Raises OSError."""
+    fd = os.open(name, _NEW, 0o600, dir_fd=place.directory)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=place.directory)
+        raise
+
+
+def move_over(place: Place, beside: str) -> None:
+    """What lies beside takes the place's name. Raises OSError."""
+    try:
         os.rename(beside, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=place.directory)
         raise
     os.fsync(place.directory)
+
+
+def _replace(place: Place, data: bytes, mode: int) -> None:
+    """Write beside, then rename over: both in the folder that is held open."""
+    beside = f".agentd-{new_id()}.tmp"
+    write_beside(place, beside, data, mode)
+    move_over(place, beside)
 
 
 def _entries(fd: int, prefix: str, depth: int, hidden: set[Identity]) -> Iterator[Entry]:
