@@ -172,7 +172,7 @@ class _Parser:
         if self._at >= len(self._lines):
             raise self._wrong(f"the patch ends without {_END}")
         line = self._lines[self._at]
-        return _END if line.strip() == _END and not line.startswith((" ", "+", "-")) else line
+        return _END if line.rstrip() == _END else line
 
     def _wrong(self, why: str) -> ToolError:
         line = self._lines[self._at] if self._at < len(self._lines) else ""
@@ -185,7 +185,7 @@ class _Parser:
 
 
 def _is_header(line: str) -> bool:
-    return line == _END or _FILE.fullmatch(line) is not None
+    return line.rstrip() == _END or _FILE.fullmatch(line) is not None
 
 
 def _context(line: str) -> str:
