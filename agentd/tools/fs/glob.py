@@ -15,8 +15,8 @@ from agentd.tools.fs.ripgrep import SEARCH_S, named, plain, run_rg, target
 
 _MOST = 1000
 _SKIPPED = (
-    "Hidden files and those that ignore files name (.gitignore) are left out: name a folder of them "
-    "in path to search it."
+    "Hidden files and those that ignore files name (.gitignore) are left out: name a folder of "
+    "them in path to search it."
 )
 
 

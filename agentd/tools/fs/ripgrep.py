@@ -19,7 +19,7 @@ _REGEX_ERROR = "rg: regex parse error:"
 
 async def run_rg(commands: Commands, arguments: Sequence[str], *, timeout_s: float) -> Finished:
     """Its output is UTF-8, a NUL behind each path. Raises ToolError."""
-    program = _rg()
+    program = rg_path()
     # To be `trusted` when commands know that: it only reads, and what it gets is checked here.
     finished = await commands.run(
         Command(
@@ -69,7 +69,7 @@ def _check(finished: Finished) -> None:
 
 
 @functools.cache
-def _rg() -> Path:
+def rg_path() -> Path:
     """The one that was installed with this agentd, else the machine's. Raises ToolError."""
     beside = Path(sys.executable).parent / "rg"
     found = str(beside) if beside.is_file() else shutil.which("rg")

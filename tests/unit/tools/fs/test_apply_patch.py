@@ -217,7 +217,7 @@ _LINE = st.text("ab ", max_size=3).map(lambda text: text.rstrip() + "|")
 def test_a_patch_made_from_a_change_makes_that_change(
     before: list[str], cuts: list[tuple[int, int, list[str]]], crlf: bool, final: bool
 ) -> None:
-    """The model: a list of lines, numbered so that none fits twice, in which slices are replaced."""
+    """The model: a list of lines, numbered so that none fits twice; slices are replaced."""
     lines = [f"{number}{line}" for number, line in enumerate(before)]
     hunks: list[str] = []
     after: list[str] = []
