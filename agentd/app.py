@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 import anyio
 import structlog
@@ -51,6 +52,7 @@ from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.commands import Commands
+from agentd.sandbox.edits import Edits
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
@@ -89,8 +91,9 @@ class Toolbox:
 
 def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
-    workspace = Workspace(config.workspace_path)
-    commands = Commands([Root(config.workspace_path)])
+    roots = [Root(Path(each.path), each.writable) for each in config.workspace.roots]
+    workspace = Workspace(config.workspace_path, roots, hidden=[config.home])
+    commands = Commands([Root(config.workspace_path), *roots])
     return Injector(
         {
             Config: lambda _: config,
@@ -99,6 +102,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             CallKey: _call_key,
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
+            Edits: lambda context: Edits(workspace, config.run_path / "edits", _call_key(context)),
             Commands: lambda _: commands,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),

@@ -1,5 +1,6 @@
 """The sections of the settings: every key with its meaning, its bounds and its default."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -239,9 +240,26 @@ class WatchdogConfig(Section):
     )
 
 
+def _root_path(text: str) -> str:
+    path = Path(text)
+    if not path.is_absolute() or ".." in path.parts or path == Path("/"):
+        raise ValueError("must be an absolute path without .., and not / itself")
+    return text
+
+
+class RootConfig(Section):
+    path: Annotated[str, AfterValidator(_root_path)]
+    writable: bool = False
+
+
 class WorkspaceConfig(Section):
     path: str = Field(
         "workspace", description="The folder that tools may read and write; relative: in the home."
+    )
+    roots: tuple[RootConfig, ...] = Field(
+        (),
+        description="Further folders that tools may reach by absolute paths, each a table "
+        '[[workspace.roots]] with path = "/data" and writable = false (the default) or true.',
     )
 
 

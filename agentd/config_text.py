@@ -3,9 +3,9 @@
 import json
 import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
 from agentd.config import Config
@@ -67,6 +67,8 @@ def explain(config: Config) -> list[Setting]:
 def _shown(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return "********"
+    if isinstance(value, tuple):
+        return [each.model_dump() for each in cast("tuple[BaseModel, ...]", value)]
     if is_object(value):
         return {name: price.model_dump() for name, price in value.items()}
     return value

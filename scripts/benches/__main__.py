@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import duckdb
 
-from scripts.benches import cold, daemons, history, rivals, store
+from scripts.benches import cold, daemons, files, history, rivals, store
 from scripts.benches.figures import Figure, merged, table
 
 # What depends on a quick disk comes first: the others leave it busy with writing back.
@@ -18,6 +18,7 @@ _BENCHES: dict[str, Callable[[], list[Figure]]] = {
     "pickup": daemons.measure_pickup,
     "cold": cold.measure,
     "store": store.measure,
+    "files": files.measure,
     "throughput": daemons.measure_throughput,
     "wall": daemons.measure_wall,
     "history": history.measure_history,

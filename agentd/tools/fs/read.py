@@ -35,6 +35,7 @@ class Page:
 @tool(
     group="fs",
     effect=Effect.READ,
+    toolsets=("worker", "subagent"),
     aliases=[
         Alias(
             "read_file",
