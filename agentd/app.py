@@ -48,6 +48,9 @@ from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.commands import Commands
+from agentd.sandbox.egress import Egress
+from agentd.sandbox.egress import Rules as EgressRules
+from agentd.sandbox.http import Http
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
@@ -87,6 +90,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
     commands = Commands([Root(config.workspace_path)])
+    egress = Egress(EgressRules(**config.egress.model_dump()))
+    http = Http(egress)
     return Injector(
         {
             Config: lambda _: config,
@@ -96,6 +101,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Commands: lambda _: commands,
+            Egress: lambda _: egress,
+            Http: lambda _: http,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),
