@@ -48,11 +48,18 @@ def system_addresses(host: str, port: int) -> list[str]:
 class Egress(Capability):
     """The policy for every connection to the outside. `resolve`: blocks, runs in a thread."""
 
-    def __init__(self, rules: Rules, resolve: Resolver = system_addresses) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        resolve: Resolver = system_addresses,
+        *,
+        resolve_s: float = _RESOLVE_S,
+    ) -> None:
         self._allow = [HostRule.parse(each) for each in rules.allow]
         self._deny = [HostRule.parse(each) for each in rules.deny]
         self._private = frozenset(HostPort.parse(each) for each in rules.private)
         self._resolve = resolve
+        self._resolve_s = resolve_s
         self._lookups = anyio.CapacityLimiter(_LOOKUPS_MOST)
 
     async def addresses(self, host: str, port: int) -> Sequence[str]:
@@ -107,12 +114,14 @@ class Egress(Capability):
 
     async def _look_up(self, name: str, port: int) -> Sequence[Address]:
         try:
-            with anyio.fail_after(_RESOLVE_S):
+            with anyio.fail_after(self._resolve_s):
                 texts = await anyio.to_thread.run_sync(
                     self._resolve, name, port, abandon_on_cancel=True, limiter=self._lookups
                 )
         except TimeoutError as error:
-            raise ToolError("dns_error", f"{name}: no answer from DNS in {_RESOLVE_S} s") from error
+            raise ToolError(
+                "dns_error", f"{name}: no answer from DNS in {self._resolve_s:g} s"
+            ) from error
         except (OSError, UnicodeError) as error:
             raise ToolError("dns_error", f"{name} is not known: {_plainly(error)}") from error
         if not texts:

@@ -229,7 +229,7 @@ class _Body(httpx2.AsyncByteStream):
 
 def _check_coding(codings: Sequence[str], url: httpx2.URL) -> None:
     """One at the most: each multiplies what a small body can grow to, and the work it makes."""
-    named = [each.strip().lower() for each in codings if each.strip().lower() != "identity"]
+    named = [each for each in map(str.lower, codings) if each not in ("", "identity")]
     if len(named) > 1 or not set(named) <= set(_CODINGS):
         raise ToolError("unsupported_type", f"{url} is compressed by {', '.join(named)}")
 

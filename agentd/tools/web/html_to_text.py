@@ -61,7 +61,7 @@ class _Reader:
         self._in_row = False
 
     def text(self, text: str) -> None:
-        if (self._gap or self._bullet) and not text.strip():
+        if not text or ((self._gap or self._bullet) and not text.strip()):
             return
         self._end_lines()
         self.parts += [self._bullet, text]
