@@ -3,8 +3,6 @@
 import codecs
 import re
 
-import charset_normalizer
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -21,6 +19,11 @@ _MEANT = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": 
 _KNOWN = re.compile(
     r"utf-8|utf-16(-le|-be)?|utf-32(-le|-be)?|cp(1252|125\d|866|874|932|949|950)|iso8859-\d+|"
     r"koi8-[rut]|mac-\w+|gb18030|big5(hkscs)?|euc_(jp|kr|jis_2004)|shift_jis|iso2022_jp|tis-620"
+)
+# Guesses that are worth more than windows-1252: between Latin alphabets the guess is often wrong.
+_GUESSABLE = re.compile(
+    r"cp(866|874|932|949|950|125[1356])|iso8859-[5-8]|koi8-[rut]|gb18030|big5\w*|euc_\w+|shift_jis|"
+    r"iso2022_\w+|tis-620"
 )
 
 
@@ -57,6 +60,9 @@ def _guessed(body: bytes) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(body)  # a body that was cut may end inside
     except UnicodeDecodeError:
+        import charset_normalizer  # noqa: PLC0415 - 25 ms, for the rare page that says nothing
+
         best = charset_normalizer.from_bytes(body[:_GUESS_BYTES]).best()
-        return (best and _known(best.encoding)) or "cp1252"
+        name = _known(best.encoding) if best else None
+        return name if name and _GUESSABLE.fullmatch(name) else "cp1252"
     return "utf-8"

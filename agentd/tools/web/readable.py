@@ -5,7 +5,12 @@ import re
 from dataclasses import dataclass
 
 import html_to_markdown
-from html_to_markdown import ConversionError, ConversionOptions, PreprocessingOptions
+from html_to_markdown import (
+    ConversionError,
+    ConversionOptions,
+    PreprocessingOptions,
+    WarningKind,
+)
 
 from agentd.tools.web.html_to_text import html_to_text
 
@@ -42,6 +47,8 @@ def _markdown(html: str, url: str) -> str:
         skip_images=True,
     )
     try:
-        return (html_to_markdown.convert(html, options).content or "").strip()
+        found = html_to_markdown.convert(html, options)
     except ConversionError:
         return ""
+    cut = any(each.kind == WarningKind.DEPTH_LIMIT_EXCEEDED for each in found.warnings)
+    return "" if cut else (found.content or "").strip()

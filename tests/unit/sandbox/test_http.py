@@ -87,7 +87,9 @@ async def test_what_the_caller_sends_along_stays_with_its_origin() -> None:
         site.pages = {"/": redirect("/same"), "/same": redirect(other.url("/", "other.test"))}
         egress = egress_for(site, other, hosts=["site.test", "other.test"])
         await Http(egress).get(site.url("/"), {**SECRETS, "Accept": "text/html"})
-        assert [each.headers.get("authorization") for each in site.requests] == ["Bearer canary"] * 2
+        assert [each.headers.get("authorization") for each in site.requests] == [
+            "Bearer canary"
+        ] * 2
         [seen] = other.requests
         assert "canary" not in str(seen.headers)
         assert seen.headers["accept"] == "text/html"

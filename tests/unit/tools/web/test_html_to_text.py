@@ -76,8 +76,8 @@ def test_hostile_html_takes_time_in_proportion(piece: str, start: str) -> None:
 
 
 _PIECES = st.sampled_from(
-    ["<", ">", "/", "&", ";", '"', "'", "=", " ", "\n", "\t", "\0", "a", "p", "td", "<p>", "<a href=",
-     "</a>", "<tr>", "<td>", "<li>", "<script>", "</script>", "<!--", "-->", "&lt;", "&#", "x41", "é"]
+    ["<", ">", "/", "&", ";", '"', "'", "=", " ", "\n", "\t", "\0", "a", "p", "td", "<p>", "<!--",
+     "<a href=", "</a>", "<tr>", "<td>", "<li>", "<script>", "</script>", "-->", "&lt;", "&#", "é"]
 )  # fmt: skip
 
 
