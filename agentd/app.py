@@ -53,6 +53,9 @@ from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.edits import Edits
+from agentd.sandbox.egress import Egress
+from agentd.sandbox.egress import Rules as EgressRules
+from agentd.sandbox.http import Http
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
@@ -94,6 +97,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     roots = [Root(Path(each.path), each.writable) for each in config.workspace.roots]
     workspace = Workspace(config.workspace_path, roots, hidden=[config.home])
     commands = Commands([Root(config.workspace_path), *roots])
+    egress = Egress(EgressRules(**config.egress.model_dump()))
+    http = Http(egress)
     return Injector(
         {
             Config: lambda _: config,
@@ -104,6 +109,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Workspace: lambda _: workspace,
             Edits: lambda context: Edits(workspace, config.run_path / "edits", _call_key(context)),
             Commands: lambda _: commands,
+            Egress: lambda _: egress,
+            Http: lambda _: http,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),

@@ -38,6 +38,7 @@ from agentd.config_sections import (
     WatchdogConfig,
     WorkspaceConfig,
 )
+from agentd.config_web import EgressConfig
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
 from agentd.domain.jsons import is_object
@@ -90,6 +91,7 @@ class Config(BaseSettings, Capability):
     retention: RetentionConfig = Field(default_factory=lambda: RetentionConfig.model_validate({}))
     watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
+    egress: EgressConfig = Field(default_factory=lambda: EgressConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))

@@ -92,7 +92,7 @@ class Loopback(ABC):
             with contextlib.suppress(
                 asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError
             ):
-                while (request := await _read(reader)) is not None:
+                while (request := await read_request(reader)) is not None:
                     if not await self._answer(request, reader, writer):
                         break
         finally:
@@ -186,7 +186,7 @@ class Loopback(ABC):
         return True
 
 
-async def _read(reader: asyncio.StreamReader) -> Request | None:
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """The next request on this connection, or None when the client closed it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -6,4 +6,7 @@ roots.py       the folders that tools may reach
 commands.py    confined commands: the only way by which tools start a process
 bubblewrap.py  what a confined command sees of the machine
 egress.py      where tools and commands may connect to
+addresses.py   which addresses are public
+http.py        HTTP to the outside, hop by hop
+connections.py how it connects, and what went wrong with that
 """
