@@ -48,6 +48,11 @@ from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.commands import Commands
+from agentd.sandbox.configured import git_settings, host_commands
+from agentd.sandbox.egress import Egress
+from agentd.sandbox.egress import Rules as EgressRules
+from agentd.sandbox.git.git import Git
+from agentd.sandbox.host_commands import HostCommands
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
@@ -87,6 +92,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
     commands = Commands([Root(config.workspace_path)])
+    on_host = host_commands(config)
+    git = Git(config.workspace_path, Commands, Egress(EgressRules()), git_settings(config))
     return Injector(
         {
             Config: lambda _: config,
@@ -96,6 +103,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Commands: lambda _: commands,
+            HostCommands: lambda _: on_host,
+            Git: lambda _: git,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),
