@@ -22,7 +22,8 @@ _SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/
 @dataclass(frozen=True)
 class Sshd:
     """`log_path`: what the servers wrote. `known_hosts` names the host; `stranger` is a key that
-    the server does not accept."""
+    the server does not accept.
+    """
 
     port: int
     user: str

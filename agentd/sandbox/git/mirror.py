@@ -55,14 +55,12 @@ class Mirror:
 
     async def fetch(self, branch: str) -> str | None:
         """Where the remote's branch stands now; None: it has no such branch."""
-        listed = await self._must("ls-remote", self.remote.text, f"refs/heads/{branch}")
-        found = [line.split("\t") for line in listed.output.splitlines() if "\trefs/" in line]
-        if not found:
-            return None
         refspec = f"+refs/heads/{branch}:{self.ref(branch)}"
-        await self._must(
-            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote.text, refspec
-        )
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head")
+        done = await self._git("fetch", *options, self.remote.text, refspec)
+        if "couldn't find remote ref" in done.output:
+            return None
+        self._check(done)
         return (await self._must("rev-parse", "--verify", self.ref(branch))).output.strip()
 
     async def take(self, bundle: Path, branch: str, commit: str) -> None:
@@ -102,11 +100,14 @@ class Mirror:
 
     async def _must(self, *arguments: str) -> Finished:
         done = await self._git(*arguments)
+        self._check(done)
+        return done
+
+    def _check(self, done: Finished) -> None:
         if done.timed_out:
             raise ToolError("timeout", f"{self.remote.host} took longer than {self.timeout_s:g} s")
         if done.exit_code != 0:
             raise _in_words(done.output, self.remote)
-        return done
 
     async def _git(self, *arguments: str) -> Finished:
         settings = {**_SETTINGS, "http.curloptResolve": self._pinned()}

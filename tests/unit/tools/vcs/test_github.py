@@ -18,7 +18,7 @@ KEY = CallKey("task/call")
 
 async def refused(git: Git, action: str, **more: object) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        await github(git, KEY, action, **more)  # pyright: ignore
+        await github(git, KEY, action, **more)  # pyright: ignore[reportArgumentType]
     return caught.value
 
 

@@ -35,7 +35,7 @@ class Pair:
     git: Git
 
     async def do(self, action: str, **more: object) -> str:
-        return (await github(self.git, KEY, action, **more)).content  # pyright: ignore
+        return (await github(self.git, KEY, action, **more)).content  # pyright: ignore[reportArgumentType]
 
     async def refused(self, action: str) -> str:
         with pytest.raises(ToolError) as caught:
@@ -106,7 +106,7 @@ async def test_local_changes_are_not_overwritten(pair: Pair) -> None:
     pair.commit(pair.other, "x")
     git_of(pair.other, "push", "-q")
     (pair.here / "a.txt").write_text("mine\n")
-    with pytest.raises(ToolError, match="a.txt"):
+    with pytest.raises(ToolError, match=r"a\.txt"):
         await pair.do("pull")
     assert (pair.here / "a.txt").read_text() == "mine\n"
     assert pair.head(pair.here) == before
@@ -147,7 +147,7 @@ async def test_a_server_that_refuses(pair: Pair) -> None:
 
 async def test_a_remote_that_is_not_there(pair: Pair, sshd: Sshd, tmp_path: Path) -> None:
     git_of(pair.here, "remote", "set-url", "origin", sshd.address(tmp_path / "none.git"))
-    with pytest.raises(ToolError, match="none.git"):
+    with pytest.raises(ToolError, match=r"none\.git"):
         await pair.do("pull")
 
 
