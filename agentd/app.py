@@ -52,9 +52,12 @@ from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.sandbox.commands import Commands
+from agentd.sandbox.configured import git_settings, host_commands
 from agentd.sandbox.edits import Edits
 from agentd.sandbox.egress import Egress
 from agentd.sandbox.egress import Rules as EgressRules
+from agentd.sandbox.git.git import Git
+from agentd.sandbox.host_commands import HostCommands
 from agentd.sandbox.http import Http
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
@@ -99,6 +102,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     commands = Commands([Root(config.workspace_path), *roots])
     egress = Egress(EgressRules(**config.egress.model_dump()))
     http = Http(egress)
+    on_host = host_commands(config)
+    git = Git(config.workspace_path, Commands, egress, git_settings(config))
     return Injector(
         {
             Config: lambda _: config,
@@ -111,6 +116,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             Commands: lambda _: commands,
             Egress: lambda _: egress,
             Http: lambda _: http,
+            HostCommands: lambda _: on_host,
+            Git: lambda _: git,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),

@@ -24,6 +24,7 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError
 
 from agentd.config_errors import explain_problems, unknown_variables
+from agentd.config_git import HOST_COMMANDS, GitConfig, HostCommandsConfig
 from agentd.config_limits import BudgetConfig, GuardsConfig
 from agentd.config_secrets import SecretsConfig
 from agentd.config_sections import (
@@ -45,12 +46,14 @@ from agentd.domain.jsons import is_object
 
 FILE_NAME = "agentd.toml"
 _SECRETS = frozenset({"models.anthropic.api_key", "models.openai.api_key"})
-# Variables of the providers' own tools that people have set already.
+# Variables of other tools that people have set already; of two for one key the later one counts.
 _BORROWED = {
     "ANTHROPIC_API_KEY": ("models", "anthropic", "api_key"),
     "ANTHROPIC_BASE_URL": ("models", "anthropic", "base_url"),
     "OPENAI_API_KEY": ("models", "openai", "api_key"),
     "OPENAI_BASE_URL": ("models", "openai", "base_url"),
+    "KENOBOT_SSH_KEY": ("git", "ssh_key_path"),
+    "SSH_KEY_PATH": ("git", "ssh_key_path"),
 }
 
 
@@ -95,6 +98,8 @@ class Config(BaseSettings, Capability):
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
+    git: GitConfig = Field(default_factory=lambda: GitConfig.model_validate({}))
+    host_commands: HostCommandsConfig = Field((), description=HOST_COMMANDS)
 
     _home: Path = PrivateAttr(default=Path())
     _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
