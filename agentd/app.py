@@ -30,6 +30,7 @@ from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
 from agentd.daemon.health_files import HealthFiles
 from agentd.daemon.notify import Notifier
+from agentd.daemon.presence import is_alive
 from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
@@ -47,7 +48,11 @@ from agentd.models.model import Model
 from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
-from agentd.sandbox.commands import Commands
+from agentd.processes.registry import Processes
+from agentd.processes.registry import Settings as ProcessSettings
+from agentd.sandbox.branches import Branches
+from agentd.sandbox.commands import Commands, CommandSettings
+from agentd.sandbox.limits import Limits
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
@@ -57,6 +62,7 @@ from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
 from agentd.store.leases import LeaseStore
+from agentd.store.processes import ProcessStore
 from agentd.store.runs import RunStore
 from agentd.store.schedules import ScheduleStore
 from agentd.store.sessions import SessionStore
@@ -81,12 +87,16 @@ class Toolbox:
     registry: ToolRegistry
     injector: Injector
     problems: Sequence[AgentdError]
+    processes: Processes
 
 
-def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
+def make_injector(
+    config: Config, store: Store, clock: Clock, commands: Commands, processes: Processes
+) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
-    commands = Commands([Root(config.workspace_path)])
+    keep_s = config.commands.keep_days * 86_400
+    branches = Branches(config.branches_path, commands, clock, keep_s)
     return Injector(
         {
             Config: lambda _: config,
@@ -96,6 +106,8 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Commands: lambda _: commands,
+            Branches: lambda _: branches,
+            Processes: lambda _: processes,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),
@@ -117,7 +129,40 @@ def _call_key(context: CallContext) -> CallKey:
 def make_toolbox(config: Config, store: Store) -> Toolbox:
     """For whoever calls tools outside a run: the command line."""
     registry, problems = load_registry(config, config.tools_path)
-    return Toolbox(registry, make_injector(config, store, SystemClock()), problems)
+    clock, commands = SystemClock(), _commands(config)
+    processes = _processes(config, store, clock, commands)
+    injector = make_injector(config, store, clock, commands, processes)
+    return Toolbox(registry, injector, problems, processes)
+
+
+def _commands(config: Config) -> Commands:
+    own = config.commands
+    settings = CommandSettings(
+        limits=Limits(
+            processes=own.processes,
+            memory_mb=own.memory_mb,
+            cpu_s=own.cpu_seconds,
+            file_mb=own.file_mb,
+            open_files=own.open_files,
+            tmp_mb=own.tmp_mb,
+            disk_mb=own.disk_mb,
+            disk_least_mb=own.disk_least_mb,
+        ),
+        confined=config.sandbox == "on",
+        environment={name: os.environ[name] for name in own.environment if name in os.environ},
+        branches=config.branches_path if own.transactional else None,
+    )
+    return Commands([Root(config.workspace_path.resolve())], settings)
+
+
+def _processes(config: Config, store: Store, clock: Clock, commands: Commands) -> Processes:
+    settings = ProcessSettings(
+        folder=config.run_path / "processes",
+        log_mb=config.commands.log_mb,
+        keep_days=config.commands.keep_days,
+        is_alive=partial(is_alive, config.run_path),
+    )
+    return Processes(commands, ProcessStore(store, clock), clock, settings)
 
 
 async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
@@ -234,7 +279,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
             factory.model(spec)
-        return await _daemon(config, store, clock, factory).run(until)
+        async with toolbox.processes.serve():
+            return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
             await toolbox.registry.stop(toolbox.injector, context)
@@ -257,7 +303,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         daemons=DaemonStore(store, clock),
         runs=runs,
         leases=LeaseStore(store, clock, terms),
-        worker=Worker(runs, factory),
+        worker=Worker(runs, factory, factory.toolbox.processes.run_ended),
         clock=clock,
         settings=DaemonSettings(
             concurrency=settings.concurrency,

@@ -5,6 +5,7 @@ command sees a read-only system, the workspace, and a /tmp of its own; nothing e
 """
 
 import importlib
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,25 @@ class View:
     programs: Iterable[Path] = ()
     overlays: Sequence[Overlay] = ()
     tmp_mb: int = 512
+
+
+def branch_of(folder: Path, roots: Sequence[Path]) -> list[Overlay]:
+    """Where the branches of some roots lie in a folder."""
+    places = [folder / str(number) for number in range(len(roots))]
+    return [
+        Overlay(root, place / "upper", place / "work")
+        for root, place in zip(roots, places, strict=True)
+    ]
+
+
+def make_branch(folder: Path, roots: Sequence[Path]) -> list[Overlay]:
+    """Make those folders. Raises OSError."""
+    overlays = branch_of(folder, roots)
+    for each in overlays:
+        each.work.mkdir(parents=True)
+        each.upper.mkdir()
+        each.upper.chmod(stat.S_IMODE(each.root.stat().st_mode))  # it is the root, to the command
+    return overlays
 
 
 def bwrap_program() -> Path | None:

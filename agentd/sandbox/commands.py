@@ -9,10 +9,12 @@ import anyio
 
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ToolError
-from agentd.sandbox.bubblewrap import Overlay, View, bwrap_program
+from agentd.domain.ids import new_id
+from agentd.sandbox.bubblewrap import Overlay, View, bwrap_program, make_branch
 from agentd.sandbox.capture import Capture
 from agentd.sandbox.features import Features, explain_failure, machine_filters, without_bwrap
 from agentd.sandbox.limits import Limits
+from agentd.sandbox.merge import remove_tree
 from agentd.sandbox.roots import Root
 from agentd.sandbox.running import Launch, Running, attend, running
 
@@ -60,11 +62,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
-    """`confined`: False when the owner does without. `environment`: what every command gets."""
+    """`confined`: False when the owner does without. `environment`: what every command gets.
+
+    `branches`: the folder for branches of the files; None: commands work on the files directly.
+    """
 
     limits: Limits = field(default_factory=Limits)
     confined: bool = True
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    branches: Path | None = None
 
 
 class Commands(Capability):
@@ -97,6 +103,16 @@ class Commands(Capability):
             if self._features is None:
                 self._features = await self._probe()
         return self._features
+
+    def branched_roots(self) -> list[Path]:
+        """The roots that commands may write to; not those inside another one."""
+        paths = [root.path for root in self.roots]
+        return [
+            root.path
+            for root in self.roots
+            if root.writable
+            and not any(root.path.is_relative_to(path) for path in paths if path != root.path)
+        ]
 
     async def _launch(
         self, command: Command, *, has_input: bool, overlays: Sequence[Overlay] = ()
@@ -145,7 +161,20 @@ class Commands(Capability):
         if failed is not None:
             lacking, remedies = await anyio.to_thread.run_sync(explain_failure, failed)
             return Features(False, False, False, lacking, remedies)
-        return Features(confines=True, branches=False, filters=machine_filters())
+        return Features(True, await self._probe_branches(), machine_filters())
+
+    async def _probe_branches(self) -> bool:
+        if self.settings.branches is None or not self.settings.confined:
+            return False
+        folder = self.settings.branches / f"probe-{new_id()}"
+        try:
+            overlays = await anyio.to_thread.run_sync(make_branch, folder, self.branched_roots())
+            return await self._try(overlays) is None
+        except OSError:
+            return False
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(remove_tree, folder)
 
     async def _try(self, overlays: Sequence[Overlay]) -> str | None:
         """What went wrong, in bwrap's words; None when it works."""

@@ -65,7 +65,9 @@ def explain_failure(said: str, proc: Path = Path("/proc")) -> tuple[list[str], l
             "--security-opt systempaths=unconfined (what that costs: docs/service.md)."
         )
     elif not remedies:
-        remedies.append("Under systemd: RestrictNamespaces must not be set (config/agentd.service).")
+        remedies.append(
+            "Under systemd: RestrictNamespaces must not be set (config/agentd.service)."
+        )
     return lacking, remedies
 
 

@@ -17,6 +17,7 @@ from agentd.sandbox.tree import descendants, memory_bytes
 
 _MB = 1 << 20
 _OFTEN_S, _OFTEN_UNTIL_S, _SELDOM_S = 0.05, 1.0, 0.25
+_DISK, _DISK_LEAST = "commands.disk_mb", "commands.disk_least_mb"
 _ENTRY_BYTES = 4096  # what a name costs, however small its file
 
 
@@ -90,13 +91,18 @@ class Watch:
     async def _too_full(self, free_at_first: int) -> str | None:
         limits, free = self.limits, free_bytes(self.disk)
         if free < limits.disk_least_mb * _MB:
-            return f"the disk had less than {limits.disk_least_mb} MB left (commands.disk_least_mb)"
+            return f"the disk had less than {limits.disk_least_mb} MB left ({_DISK_LEAST})"
         most = limits.disk_mb * _MB
         if not self.written or free_at_first - free < most:
             return None  # others write, too; but it can not have written more than all together
         if await anyio.to_thread.run_sync(size_bytes, self.written) > most:
-            return f"it had written more than {limits.disk_mb} MB (commands.disk_mb)"
+            return f"it had written more than {limits.disk_mb} MB ({_DISK})"
         return None
+
+
+def is_disk_limit(exceeded: str | None) -> bool:
+    """Whether a command was ended because of what it had written."""
+    return exceeded is not None and (_DISK in exceeded or _DISK_LEAST in exceeded)
 
 
 def free_bytes(folder: Path) -> int:
