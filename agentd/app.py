@@ -24,13 +24,13 @@ from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.agent.spent import wake_where_limits_changed, with_own
+from agentd.app_commands import make_branches, make_commands, make_processes
 from agentd.config import Config
 from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
 from agentd.daemon.health_files import HealthFiles
 from agentd.daemon.notify import Notifier
-from agentd.daemon.presence import is_alive
 from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
 from agentd.daemon.supervisor import Until
@@ -49,11 +49,8 @@ from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
 from agentd.processes.registry import Processes
-from agentd.processes.registry import Settings as ProcessSettings
 from agentd.sandbox.branches import Branches
-from agentd.sandbox.commands import Commands, CommandSettings
-from agentd.sandbox.limits import Limits
-from agentd.sandbox.roots import Root
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
 from agentd.store.archives import ArchiveStore
@@ -62,7 +59,6 @@ from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
 from agentd.store.leases import LeaseStore
-from agentd.store.processes import ProcessStore
 from agentd.store.runs import RunStore
 from agentd.store.schedules import ScheduleStore
 from agentd.store.sessions import SessionStore
@@ -95,8 +91,7 @@ def make_injector(
 ) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
-    keep_s = config.commands.keep_days * 86_400
-    branches = Branches(config.branches_path, commands, clock, keep_s)
+    branches = make_branches(config, clock, commands)
     return Injector(
         {
             Config: lambda _: config,
@@ -129,40 +124,10 @@ def _call_key(context: CallContext) -> CallKey:
 def make_toolbox(config: Config, store: Store) -> Toolbox:
     """For whoever calls tools outside a run: the command line."""
     registry, problems = load_registry(config, config.tools_path)
-    clock, commands = SystemClock(), _commands(config)
-    processes = _processes(config, store, clock, commands)
+    clock, commands = SystemClock(), make_commands(config)
+    processes = make_processes(config, store, clock, commands)
     injector = make_injector(config, store, clock, commands, processes)
     return Toolbox(registry, injector, problems, processes)
-
-
-def _commands(config: Config) -> Commands:
-    own = config.commands
-    settings = CommandSettings(
-        limits=Limits(
-            processes=own.processes,
-            memory_mb=own.memory_mb,
-            cpu_s=own.cpu_seconds,
-            file_mb=own.file_mb,
-            open_files=own.open_files,
-            tmp_mb=own.tmp_mb,
-            disk_mb=own.disk_mb,
-            disk_least_mb=own.disk_least_mb,
-        ),
-        confined=config.sandbox == "on",
-        environment={name: os.environ[name] for name in own.environment if name in os.environ},
-        branches=config.branches_path if own.transactional else None,
-    )
-    return Commands([Root(config.workspace_path.resolve())], settings)
-
-
-def _processes(config: Config, store: Store, clock: Clock, commands: Commands) -> Processes:
-    settings = ProcessSettings(
-        folder=config.run_path / "processes",
-        log_mb=config.commands.log_mb,
-        keep_days=config.commands.keep_days,
-        is_alive=partial(is_alive, config.run_path),
-    )
-    return Processes(commands, ProcessStore(store, clock), clock, settings)
 
 
 async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:

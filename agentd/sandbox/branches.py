@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -95,19 +95,24 @@ class Branches(Capability):
 
     async def _run(self, place: _Place, key: CallKey, command: Command) -> Finished:
         started = {"branch": True, "digest": _digest(command)}
-        finished: Finished | None = None
+        forget = True
         try:
             overlays = await anyio.to_thread.run_sync(self._prepare, place, started)
             finished = await self._commands.run(command, overlays)
+            forget = "/" not in key.text  # of no task: nobody will ask for it again
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._keep, place, finished)
+                try:
+                    await anyio.to_thread.run_sync(self._keep, place, finished)
+                except BaseException:
+                    forget = False  # what could not be merged is tried again
+                    raise
         finally:
-            with anyio.CancelScope(shield=True):
-                if finished is None or "/" not in key.text:  # nobody will ask for it again
+            if forget:
+                with anyio.CancelScope(shield=True):
                     await anyio.to_thread.run_sync(remove_tree, place.path)
         return finished
 
-    def _prepare(self, place: _Place, started: dict[str, object]) -> list[Overlay]:
+    def _prepare(self, place: _Place, started: Mapping[str, object]) -> list[Overlay]:
         _empty(place)
         overlays = make_branch(place.path, self._roots)
         _write(place.path, _STARTED, started)
@@ -162,7 +167,7 @@ class Branches(Capability):
 
 
 @contextmanager
-def _lock(place: _Place) -> Iterator[None]:
+def _lock(place: _Place) -> Generator[None]:
     """Be the only one at it, among all processes. Raises BlockingIOError."""
     place.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     fd = os.open(place.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -215,7 +220,8 @@ def _write(folder: Path, name: str, value: object) -> None:
     """So that it is there whole, or not at all, even after a power cut."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = folder / f"{name}.new"
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    new.touch(mode=0o600)
+    with new.open("w") as file:
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())

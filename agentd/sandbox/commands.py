@@ -98,7 +98,7 @@ class Commands(Capability):
             yield started
 
     async def features(self) -> Features:
-        """What can be enforced here; tried once. Says the same whether it is switched off or not."""
+        """What can be enforced here, whether it is switched on or not; tried once."""
         async with self._probing:
             if self._features is None:
                 self._features = await self._probe()

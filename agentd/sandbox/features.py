@@ -88,8 +88,7 @@ _SWITCHES = (
         "kernel/apparmor_restrict_unprivileged_userns",
         "1",
         "AppArmor restricts user namespaces (as Ubuntu does since 24.04)",
-        "Give bwrap an AppArmor profile with `userns,` or set "
-        "kernel.apparmor_restrict_unprivileged_userns=0.",
+        "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile.",
     ),
 )
 

@@ -48,25 +48,26 @@ def remove_tree(folder: Path) -> None:
     left = True
     while left:
         left = False
-        for entry in _entries(folder):
-            if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)
-                continue
+        for path in _without_files(folder):
             left = True
-            for inner in _entries(Path(entry.path)):
-                if inner.is_dir(follow_symlinks=False):
-                    os.chmod(inner.path, 0o700)  # else it can not change its parent
-                    os.rename(inner.path, folder / new_id())
-                else:
-                    os.unlink(inner.path)
-            os.rmdir(entry.path)
+            for inner in _without_files(path):
+                inner.chmod(0o700)  # else it can not change its parent
+                inner.rename(folder / new_id())
+            path.rmdir()
     folder.rmdir()
 
 
-def _entries(folder: Path) -> list["os.DirEntry[str]"]:
+def _without_files(folder: Path) -> list[Path]:
+    """The folders in it; all else in it is removed."""
     folder.chmod(0o700)
+    folders: list[Path] = []
     with os.scandir(folder) as entries:
-        return list(entries)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(Path(entry.path))
+            else:
+                Path(entry.path).unlink()
+    return folders
 
 
 class _Merge:
@@ -156,8 +157,8 @@ def _copy(upper: int, root: int, name: str) -> None:
         os.symlink(os.readlink(name, dir_fd=upper), _COPYING, dir_fd=root)
     else:
         with (
-            open(os.open(name, _READ, dir_fd=upper), "rb") as source,
-            open(os.open(_COPYING, _NEW, 0o600, dir_fd=root), "wb") as target,
+            os.fdopen(os.open(name, _READ, dir_fd=upper), "rb") as source,
+            os.fdopen(os.open(_COPYING, _NEW, 0o600, dir_fd=root), "wb") as target,
         ):
             shutil.copyfileobj(source, target, _PIECE_BYTES)
             target.flush()

@@ -33,7 +33,10 @@ _MARK = "AGENTD_COMMAND"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start. `bwrap`: None is a plain process. `has_input`: something will be sent to it."""
+    """What to start. `bwrap`: None is a plain process. `has_input`: it will be sent something.
+
+    `written`: the folders that hold what it writes, where it is known.
+    """
 
     bwrap: Path | None
     argv: Sequence[str]
@@ -111,7 +114,7 @@ class Running:
         """Ask all of it to end, wait for 5 s, kill what is left."""
         self.signal(signal.SIGTERM)
         with anyio.move_on_after(_PATIENCE_S):
-            while self._pids():
+            while self._pids():  # noqa: ASYNC110 - the kernel tells nobody
                 await anyio.sleep(_LOOK_S)
         self.kill()
         await self._process.wait()
@@ -172,7 +175,7 @@ async def attend(child: Running, stdin: bytes | None, heard: Callable[[bytes], N
     stdin: None leaves its standard input open for others. Cancelled, it is asked to end, and killed
     after 5 s; what it says meanwhile is heard.
     """
-    ears = anyio.CancelScope(shield=True)
+    ears, code = anyio.CancelScope(shield=True), 0
 
     async def listen() -> None:
         with ears:
@@ -184,7 +187,7 @@ async def attend(child: Running, stdin: bytes | None, heard: Callable[[bytes], N
         if stdin is not None:
             beside.start_soon(_feed, child, stdin)
         try:
-            return await child.wait()
+            code = await child.wait()
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await child.end()
@@ -192,7 +195,8 @@ async def attend(child: Running, stdin: bytes | None, heard: Callable[[bytes], N
         finally:
             child.kill()  # what a plain command has left behind
             ears.deadline = anyio.current_time() + _LISTEN_ON_S
-            beside.cancel_scope.cancel()
+        beside.cancel_scope.cancel()
+    return code
 
 
 async def _feed(child: Running, data: bytes) -> None:

@@ -32,7 +32,7 @@ def marked(variable: str) -> list[int]:
 
 
 def memory_bytes(pids: Iterable[int], *, shared_once: bool = False) -> int:
-    """What they have in memory. `shared_once`: what several share counts once; that takes longer."""
+    """What they have in memory. `shared_once`: what several share counts once; it takes longer."""
     return sum(_proportional(pid) if shared_once else _resident(pid) for pid in pids)
 
 
@@ -46,8 +46,8 @@ def send(pids: Iterable[int], number: signal.Signals) -> None:
 def _children(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(OSError):  # it has ended meanwhile
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            found += map(int, _read(_PROC / str(pid) / "task" / thread / "children").split())
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            found += map(int, _read(thread / "children").split())
     return found
 
 

@@ -55,13 +55,13 @@ async def start(commands: Commands, branches: Branches, config: Config) -> None:
         )
 
 
-def _command(  # noqa: PLR0913 - what a command is made of
+def _command(
     commands: Commands,
     command: str,
     workdir: str | None,
     env: dict[str, str] | None,
     input: str | None,  # noqa: A002 - its name in seed 002
-    timeout: float,  # noqa: ASYNC109 - same
+    timeout: float,
 ) -> Command:
     for name in env or {}:
         if not name or "=" in name or "\0" in name:
