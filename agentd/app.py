@@ -5,11 +5,10 @@ It loads the whole agent, so the command line imports it only where it runs one 
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import anyio
 import structlog
@@ -25,13 +24,13 @@ from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.agent.results import Bounds as ResultBounds
-from agentd.agent.results import ResultLayer, cleaned
+from agentd.agent.results import ResultLayer
 from agentd.agent.spent import wake_where_limits_changed, with_own
+from agentd.app_tools import Toolbox, make_toolbox
 from agentd.config import Config
 from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
-from agentd.daemon.health_files import HealthFiles
 from agentd.daemon.notify import Notifier
 from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
@@ -41,124 +40,25 @@ from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.backoff import Attempts, Terms
 from agentd.domain.budget import Amount
 from agentd.domain.clock import Clock, SystemClock
-from agentd.domain.errors import AgentdError
-from agentd.domain.health import HealthReader
-from agentd.domain.ids import DaemonId, new_id
-from agentd.domain.run import CallKey, Run
+from agentd.domain.ids import DaemonId
 from agentd.known_secrets import unreadable_files
 from agentd.models.breaker import Breakers
 from agentd.models.model import Model
 from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
-from agentd.sandbox.commands import Commands
-from agentd.sandbox.configured import git_settings, host_commands
-from agentd.sandbox.edits import Edits
-from agentd.sandbox.egress import Egress
-from agentd.sandbox.egress import Rules as EgressRules
-from agentd.sandbox.git.git import Git
-from agentd.sandbox.host_commands import HostCommands
-from agentd.sandbox.http import Http
-from agentd.sandbox.roots import Root
-from agentd.sandbox.workspace import Workspace
-from agentd.schedules.scheduling import Scheduling
 from agentd.store.archives import ArchiveStore
 from agentd.store.budgets import BudgetStore
-from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
-from agentd.store.events import EventStore
-from agentd.store.large_results import LargeResultStore
 from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.schedules import ScheduleStore
-from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
-from agentd.store.tasks import TaskStore
-from agentd.toolkit.call import RolledBack, call
-from agentd.toolkit.definition import Effect, Tool
-from agentd.toolkit.discover import load_registry
-from agentd.toolkit.inject import CallContext, Injector, PerCall
-from agentd.toolkit.registry import ToolRegistry
-from agentd.toolkit.result import ToolResult
+from agentd.toolkit.inject import CallContext
 
 _log = structlog.get_logger()
 # Python's 5 ms would let each statement of the database thread wait for a burst of the loop.
 _SWITCH_S = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Toolbox:
-    """The tools of a home, what they may be given, and what of them could not be loaded."""
-
-    registry: ToolRegistry
-    injector: Injector
-    problems: Sequence[AgentdError]
-
-
-def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
-    """Every capability that a tool can ask for. There is no other way to one."""
-    roots = [Root(Path(each.path), each.writable) for each in config.workspace.roots]
-    workspace = Workspace(config.workspace_path, roots, hidden=[config.home])
-    commands = Commands([Root(config.workspace_path), *roots])
-    egress = Egress(EgressRules(**config.egress.model_dump()))
-    http = Http(egress)
-    on_host = host_commands(config)
-    git = Git(config.workspace_path, Commands, egress, git_settings(config))
-    return Injector(
-        {
-            Config: lambda _: config,
-            Clock: lambda _: clock,
-            Run: lambda context: context.run,
-            CallKey: _call_key,
-            HealthReader: lambda _: HealthFiles(config.run_path, clock),
-            Workspace: lambda _: workspace,
-            Edits: lambda context: Edits(workspace, config.run_path / "edits", _call_key(context)),
-            Commands: lambda _: commands,
-            Egress: lambda _: egress,
-            Http: lambda _: http,
-            HostCommands: lambda _: on_host,
-            Git: lambda _: git,
-            Store: lambda _: store,
-            Connection: lambda context: PerCall(context.store.transaction()),
-            TaskStore: lambda context: TaskStore(context.store, clock),
-            RunStore: lambda context: RunStore(context.store, clock),
-            LargeResultStore: lambda context: LargeResultStore(context.store),
-            EventStore: lambda context: EventStore(context.store, clock),
-            SessionStore: lambda context: SessionStore(context.store, clock),
-            Scheduling: lambda context: Scheduling(context.store, clock, config.schedules),
-        }
-    )
-
-
-def _call_key(context: CallContext) -> CallKey:
-    """Ids of calls are the model's, and unique in a conversation at best."""
-    if context.run is None or context.call_id is None:
-        return CallKey(new_id())
-    return CallKey(f"{context.run.task_id}/{context.call_id}")
-
-
-def make_toolbox(config: Config, store: Store) -> Toolbox:
-    """For whoever calls tools outside a run: the command line."""
-    registry, problems = load_registry(config, config.tools_path)
-    return Toolbox(registry, make_injector(config, store, SystemClock()), problems)
-
-
-async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
-    """Call a tool for a person, outside any run. Never raises."""
-    return cleaned(await _called(toolbox, store, tool, raw), store.redactor)
-
-
-async def _called(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
-    if tool.effect is not Effect.TRANSACTIONAL:
-        return await call(tool, raw, toolbox.injector, CallContext(store))
-    try:
-        async with store.transaction() as conn:
-            result = await call(tool, raw, toolbox.injector, CallContext(conn))
-            if result.is_error:
-                raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
-    except RolledBack as rolled_back:
-        return rolled_back.result
-    return result
 
 
 @dataclass
@@ -266,7 +166,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
             factory.model(spec)
-        return await _daemon(config, store, clock, factory).run(until)
+        async with toolbox.processes.serve():
+            return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
             await toolbox.registry.stop(toolbox.injector, context)
@@ -289,7 +190,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         daemons=DaemonStore(store, clock),
         runs=runs,
         leases=LeaseStore(store, clock, terms),
-        worker=Worker(runs, factory),
+        worker=Worker(runs, factory, factory.toolbox.processes.run_ended),
         clock=clock,
         settings=DaemonSettings(
             concurrency=settings.concurrency,

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 from pydantic import ValidationError as PydanticError
@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 from pydantic_settings.exceptions import SettingsError
 
+from agentd.config_commands import CommandsConfig
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.config_git import HOST_COMMANDS, GitConfig, HostCommandsConfig
 from agentd.config_limits import BudgetConfig, GuardsConfig
@@ -84,6 +85,11 @@ class Config(BaseSettings, Capability):
         frozen=True, extra="forbid", env_prefix="AGENTD_", env_nested_delimiter="__"
     )
 
+    sandbox: Literal["on", "off"] = Field(
+        "on",
+        description="off: commands run unconfined, with all rights of the daemon. Only for a "
+        "machine that can confine nothing and holds nothing else.",
+    )
     daemon: DaemonConfig = Field(default_factory=lambda: DaemonConfig.model_validate({}))
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
@@ -95,6 +101,7 @@ class Config(BaseSettings, Capability):
     watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     egress: EgressConfig = Field(default_factory=lambda: EgressConfig.model_validate({}))
+    commands: CommandsConfig = Field(default_factory=lambda: CommandsConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
@@ -148,6 +155,10 @@ class Config(BaseSettings, Capability):
     @property
     def run_path(self) -> Path:
         return self._home / "run"
+
+    @property
+    def branches_path(self) -> Path:
+        return self._home / "run" / "branches"
 
     @property
     def prompts_path(self) -> Path:

@@ -69,7 +69,7 @@ def command_named(ctx: click.Context, parent: click.Group, name: str) -> click.C
 
 def execute(tool: Tool, raw: object, as_json: bool) -> int:
     """Call a tool for the person at the command line and print what it gives."""
-    from agentd.app import call_tool, make_toolbox  # noqa: PLC0415 - loads the whole agent
+    from agentd.app_tools import call_tool, make_toolbox  # noqa: PLC0415 - loads the whole agent
     from agentd.daemon.logs import configure_logs  # noqa: PLC0415 - same
 
     context = click.get_current_context().find_object(Context)

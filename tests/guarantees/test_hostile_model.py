@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentd.app import call_tool, make_toolbox
+from agentd.app_tools import call_tool, make_toolbox
 from agentd.config import load_config
 from agentd.home import make_home
 from agentd.store.store import Store
