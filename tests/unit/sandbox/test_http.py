@@ -227,7 +227,8 @@ async def test_bodies_are_compressed_once_and_in_a_way_we_know(coding: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("coding", "body"), [("gzip", gzip.compress(b"hello", mtime=0)), ("deflate", zlib.compress(b"hello")),
+    ("coding", "body"), [("gzip", gzip.compress(b"hello", mtime=0)),
+                         ("deflate", zlib.compress(b"hello")),
                          ("identity", b"hello"), ("", b"hello")],
 )  # fmt: skip
 async def test_a_compressed_body_is_read(coding: str, body: bytes) -> None:
