@@ -8,5 +8,8 @@ bubblewrap.py  what a confined command sees of the machine
 egress.py      where tools and commands may connect to
 addresses.py   which addresses are public
 http.py        HTTP to the outside, hop by hop
+proxy.py       HTTP for commands that were granted network
+network.py     how such a command gets to it
+bridge.py      what stands between the two, inside the sandbox
 connections.py how it connects, and what went wrong with that
 """
