@@ -32,6 +32,11 @@ async def test_one_that_breaks_gives_nothing(code: str, script: Path) -> None:
     assert await made(script, code) is None
 
 
+async def test_one_that_does_not_listen_gives_nothing(script: Path) -> None:
+    script.write_text("raise SystemExit(1)")
+    assert await parse_apart(script, b"x" * 5_000_000, timeout_s=5, most_bytes=9) is None
+
+
 async def test_one_that_hangs_is_ended(script: Path, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = f"open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
