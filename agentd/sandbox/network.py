@@ -25,12 +25,12 @@ _SYSTEM = Path("/usr")
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a command with network needs: more arguments of bwrap, variables, and its first words.
+    """What a command with network needs: more to see, variables, and words in front of its own.
 
-    `binds` stand before the "--" of bwrap's arguments, `prefix` before the command.
+    `binds`: what it is to see, read-only, each with where. `prefix` stands before its argv.
     """
 
-    binds: Sequence[str]
+    binds: Sequence[tuple[Path, Path]]
     environment: Mapping[str, str]
     prefix: Sequence[str]
 
@@ -52,10 +52,10 @@ async def granted_network(
 
 def _granted(path: Path) -> Granted:
     python = Path(sys.executable).resolve()
-    binds = ["--ro-bind", str(path), str(_SOCKET), "--ro-bind", bridge.__file__, str(_BRIDGE)]
+    binds = [(path, _SOCKET), (Path(bridge.__file__), _BRIDGE)]
     prefix = Path(sys.base_prefix).resolve()
     if not prefix.is_relative_to(_SYSTEM):
-        binds += ["--ro-bind", str(prefix), str(prefix)]
+        binds.append((prefix, prefix))
     proxied = f"http://127.0.0.1:{_PORT}"
     environment = {
         name: proxied

