@@ -8,11 +8,12 @@ from tempfile import TemporaryDirectory
 import anyio
 import anyio.abc
 import pytest
-from structlog.testing import capture_logs
 
+from agentd.sandbox import proxy as proxy_module
 from agentd.sandbox.egress import Egress, Rules
 from agentd.sandbox.proxy import Limits, proxy
 from tests.site import Site, answer, egress_for
+from tests.watching import capture
 
 LIMITS = Limits(connections=2, head_s=0.2, connect_s=2, idle_s=0.3)
 
@@ -185,11 +186,13 @@ async def test_a_client_that_leaves_harms_nobody(site: Site, path: Path) -> None
         assert (await say(path, get(site.url("/")))).endswith(b"from outside")
 
 
-async def test_each_connection_leaves_a_line_in_the_log(site: Site, path: Path) -> None:
-    with capture_logs() as lines:
-        async with proxy(path, egress_for(site), LIMITS):
-            await say(path, get(site.url("/")))
-            await say(path, get("http://127.0.0.1/"))
+async def test_each_connection_leaves_a_line_in_the_log(
+    site: Site, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = capture(monkeypatch, proxy_module)
+    async with proxy(path, egress_for(site), LIMITS):
+        await say(path, get(site.url("/")))
+        await say(path, get("http://127.0.0.1/"))
     assert [(each["event"], each["host"], each["port"]) for each in lines] == [
         ("a command connected", "site.test", site.port),
         ("a command may not connect", "127.0.0.1", 80),
