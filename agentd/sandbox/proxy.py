@@ -18,7 +18,7 @@ import structlog
 from agentd.domain.errors import ToolError
 from agentd.domain.hosts import HostPort
 from agentd.sandbox.egress import Egress
-from agentd.sandbox.http import parse_url
+from agentd.sandbox.hops import parse_url
 
 _log = structlog.get_logger()
 _CHUNK_BYTES = 65_536
