@@ -196,8 +196,19 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     method, target, _ = first.split(" ", 2)
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
+    if headers.get("transfer-encoding") == "chunked":
+        return Request(method, target.partition("?")[0], headers, await _chunks(reader))
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Request(method, target.partition("?")[0], headers, body)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    body = b""
+    while size := int(await reader.readline(), 16):
+        body += await reader.readexactly(size)
+        await reader.readline()
+    await reader.readline()
+    return body
 
 
 async def _leaves(reader: asyncio.StreamReader, within_s: float | None) -> bool:

@@ -5,8 +5,6 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-import idna
-
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 _LONGEST = 253  # RFC 1035, without the trailing dot
 
@@ -19,6 +17,8 @@ def normal_host(text: str) -> str:
     if ":" in host:
         return str(ipaddress.IPv6Address(host))
     if not host.isascii():
+        import idna  # noqa: PLC0415 - tables that the settings, and so every command, do not need
+
         host = idna.encode(host, uts46=True).decode()
     host = host.lower().removesuffix(".")
     if len(host) > _LONGEST or not _NAME.fullmatch(host):

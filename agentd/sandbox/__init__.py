@@ -5,8 +5,13 @@ walk.py        how a path is followed, one component at a time, without a race
 roots.py       the folders that tools may reach
 commands.py    confined commands: the only way by which tools start a process
 bubblewrap.py  what a confined command sees of the machine
+apart.py       parsers of strangers' files, in a process of their own
 egress.py      where tools and commands may connect to
 addresses.py   which addresses are public
-http.py        HTTP to the outside, hop by hop
+http.py        HTTP to the outside: what tools ask, and what they get
+hops.py        how it is done, one request after the other
+proxy.py       HTTP for commands that were granted network
+network.py     how such a command gets to it
+bridge.py      what stands between the two, inside the sandbox
 connections.py how it connects, and what went wrong with that
 """

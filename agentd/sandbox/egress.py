@@ -129,8 +129,10 @@ class Egress(Capability):
         return [ipaddress.ip_address(each) for each in texts[:_ADDRESSES_MOST]]
 
 
-def _plainly(error: Exception) -> str:
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+def _plainly(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return _plainly(error.__cause__) if isinstance(error.__cause__, OSError) else str(error)
 
 
 def _refused(why: str) -> ToolError:

@@ -3,18 +3,16 @@
 import html as entities
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-import html_to_markdown
-from html_to_markdown import (
-    ConversionError,
-    ConversionOptions,
-    PreprocessingOptions,
-    WarningKind,
-)
+import anyio
 
+from agentd.sandbox.apart import parse_apart
 from agentd.tools.web.html_to_text import html_to_text
 
-_UNSEEN = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas")
+_SCRIPT = Path(__file__).with_name("to_markdown.py")
+_TIMEOUT_S = 8.0
+_MOST_CHARS = 4_000_000
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,1000})", re.IGNORECASE)
 _LOOK_CHARS = 65_536
 
@@ -27,28 +25,18 @@ class Readable:
     text: str
 
 
-def readable(html: str, url: str) -> Readable:
-    """Never raises. Text that the page hides from its readers is left out; blocks for a while."""
+async def readable(html: str, url: str) -> Readable:
+    """Never raises. A page that is no proper HTML comes as plain text."""
     found = _TITLE.search(html[:_LOOK_CHARS])
     title = " ".join(entities.unescape(found[1]).split()) if found else ""
-    return Readable(title, _markdown(html, url) or html_to_text(html))
-
-
-def _markdown(html: str, url: str) -> str:
-    """Empty when the page is nested too deeply, or not HTML at all."""
-    options = ConversionOptions(
-        base_url=url,
-        compact_tables=True,
-        exclude_selectors=[*_UNSEEN, '[aria-hidden="true"]'],
-        extract_metadata=False,  # it would be put in front of the text
-        hidden_content="drop",
-        inline_data_media="alt_text_only",
-        preprocessing=PreprocessingOptions(),
-        skip_images=True,
+    made = await parse_apart(
+        _SCRIPT,
+        html.encode(errors="replace"),
+        url,
+        str(_MOST_CHARS),
+        timeout_s=_TIMEOUT_S,
+        most_bytes=4 * _MOST_CHARS,
     )
-    try:
-        found = html_to_markdown.convert(html, options)
-    except ConversionError:
-        return ""
-    cut = any(each.kind == WarningKind.DEPTH_LIMIT_EXCEEDED for each in found.warnings)
-    return "" if cut else (found.content or "").strip()
+    if made:
+        return Readable(title, made.decode())
+    return Readable(title, await anyio.to_thread.run_sync(html_to_text, html))

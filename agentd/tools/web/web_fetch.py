@@ -69,20 +69,21 @@ async def web_fetch(
                 timeout_s=_TIMEOUT_S,
             )
             answer = (await http.send(asked)).checked()
-            return await anyio.to_thread.run_sync(_fetched, answer, abandon_on_cancel=True)
+            return await _fetched(answer)
     except TimeoutError as error:
         raise ToolError("timeout", f"{url} took longer than {_TIMEOUT_S:g} s") from error
 
 
-def _fetched(answer: Answer) -> Fetched:
+async def _fetched(answer: Answer) -> Fetched:
     kind = answer.content_type or ("application/octet-stream" if b"\0" in answer.body else "")
     _check_is_text(answer, kind)
-    text, charset = decode(answer.body, answer.headers.get("content-type", ""))
+    said = answer.headers.get("content-type", "")
+    text, charset = await anyio.to_thread.run_sync(decode, answer.body, said)
     title = ""
     if kind in _HTML or (
         not kind and text.lstrip()[:15].lower().startswith(("<!doctype", "<html"))
     ):
-        page = readable(text, answer.url)
+        page = await readable(text, answer.url)
         title, text = page.title, page.text
     text = _UNSEEN.sub("", text)
     size = len(answer.body)

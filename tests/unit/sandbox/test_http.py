@@ -95,12 +95,25 @@ async def test_what_the_caller_sends_along_stays_with_its_origin() -> None:
         assert seen.headers["accept"] == "text/html"
 
 
-async def test_another_port_or_name_is_another_origin() -> None:
-    async with Site() as site:
-        site.pages = {"/": redirect(site.url("/there", "other.test")), "/there": answer(200)}
-        egress = egress_for(site, hosts=["site.test", "other.test"])
+@pytest.mark.parametrize("host", ["site.test", "other.test"])
+async def test_another_port_or_name_is_another_origin(host: str) -> None:
+    async with Site({"/": answer(200)}) as other, Site() as site:
+        site.pages["/"] = redirect((other if host == "site.test" else site).url("/there", host))
+        other.pages["/there"] = site.pages["/there"] = answer(200)
+        egress = egress_for(site, other, hosts=["site.test", "other.test"])
         await Http(egress).get(site.url("/"), SECRETS)
-        assert "canary" not in str(site.requests[1].headers)
+        last = (other.requests or site.requests)[-1]
+        assert last.path == "/there"
+        assert "canary" not in str(last.headers)
+
+
+async def test_a_url_with_a_password_is_not_sent_at_all() -> None:
+    async with Site({"/": answer(200)}) as site:
+        url = site.url("/", "user:canary@site.test")
+        error = await error_of(Http(egress_for(site)), Request(url))
+        assert error.error_type == "invalid_url"
+        assert "canary" not in error.message
+        assert site.connections == 0
 
 
 async def test_cookies_that_a_server_sets_are_not_sent_to_anybody() -> None:

@@ -3,10 +3,16 @@
 import asyncio
 import importlib
 import json
+import os
+import re
+import sys
+from pathlib import Path
 
+import anyio
 import pytest
 
 from agentd.domain.errors import ToolError
+from agentd.home import make_home
 from agentd.sandbox.http import Http
 from agentd.toolkit.definition import Effect, tool_of
 from agentd.toolkit.discover import discover
@@ -193,3 +199,23 @@ async def test_a_hostile_page_is_only_a_bad_page(piece: str) -> None:
     body = (piece * 20_000 + " needle").encode()
     got = await fetched(answer(200, body, content_type="text/html"))
     assert piece == "<!--" or "needle" in got.content
+
+
+async def test_a_slash_command_names_the_page() -> None:
+    found = tool_of(web_fetch)
+    assert found is not None
+    match = re.fullmatch(found.slash or "", "/fetch https://example.com")
+    assert match is not None
+    assert match["url"] == "https://example.com"
+
+
+async def test_a_person_can_fetch_a_page_at_the_command_line(tmp_path: Path) -> None:
+    make_home(tmp_path)
+    async with Site({"/": answer(200, b"<h1>Hi</h1>", content_type="text/html")}) as site:
+        url = site.url("/", "localhost")
+        let_in = f'["localhost:{site.port}"]'
+        shown = await anyio.run_process(
+            [sys.executable, "-m", "agentd", "web", "web-fetch", url],
+            env={**os.environ, "AGENTD_HOME": str(tmp_path), "AGENTD_EGRESS__PRIVATE": let_in},
+        )
+        assert shown.stdout.decode().splitlines()[-1] == "# Hi"
