@@ -92,7 +92,8 @@ def _show(result: ToolResult, *, as_json: bool) -> int:
     elif isinstance(result.content, str):
         click.echo(result.content)
     else:
-        print_json(result.content)
+        for block in result.content:
+            click.echo(block.get("text", f"({block['type']}: not shown here)"))
     if result.error_type == "invalid_arguments":
         return 2
     return 1 if result.is_error else 0
