@@ -4,6 +4,7 @@ Every new content is on the disk beside its file before the first name is moved;
 undone from memory.
 """
 
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -44,35 +45,36 @@ class Changing:
     def carry_out(self) -> None:
         """Raises ToolError; then every file is as it was."""
         try:
-            for number, change in enumerate(self._changes):
-                self._stage(number, change)
-            for number, change in enumerate(self._changes):
-                self._move(number, change)
+            for change in self._changes:
+                self._stage(change)
+            for change in self._changes:
+                self._move(change)
         except BaseException:
             self._undo()
             raise
 
     def clear(self) -> None:
         """Remove what a process that was killed left beside the files."""
-        for number, change in enumerate(self._changes):
+        for change in self._changes:
             with suppress(ToolError, OSError), self._workspace.place(change.path) as place:
-                os.unlink(self._beside(number), dir_fd=place.directory)
+                os.unlink(self._beside(change), dir_fd=place.directory)
 
-    def _beside(self, number: int) -> str:
-        return f".agentd-{self._mark}-{number}.tmp"
+    def _beside(self, change: Change) -> str:
+        name = hashlib.sha256(os.fsencode(change.path)).hexdigest()[:16]
+        return f".agentd-{self._mark}-{name}.tmp"
 
-    def _stage(self, number: int, change: Change) -> None:
+    def _stage(self, change: Change) -> None:
         if change.new is None:
             return
         with self._workspace.place(change.path, parents="make") as place:
             self._made += [_above(change.path, made, place) for made in place.made]
             replaceable(place, change.path)
             try:
-                write_beside(place, self._beside(number), change.new, change.mode)
+                write_beside(place, self._beside(change), change.new, change.mode)
             except OSError as error:
                 raise os_failure(error, change.path) from error
 
-    def _move(self, number: int, change: Change) -> None:
+    def _move(self, change: Change) -> None:
         with self._workspace.place(change.path) as place:
             self._check_unchanged(change)
             try:
@@ -80,7 +82,7 @@ class Changing:
                     os.unlink(place.name, dir_fd=place.directory)
                     os.fsync(place.directory)
                 else:
-                    move_over(place, self._beside(number))
+                    move_over(place, self._beside(change))
             except OSError as error:
                 raise os_failure(error, change.path) from error
         self._done.append(change)
