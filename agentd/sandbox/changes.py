@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import structlog
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.walk import Place, os_failure
+from agentd.sandbox.walk import os_failure
 from agentd.sandbox.workspace import Workspace, move_over, replaceable, write_beside
 
 FILE_MOST_BYTES = 20 * 1024 * 1024  # that one edit takes: it is worked on in memory
@@ -49,8 +49,14 @@ class Changing:
                 self._stage(change)
             for change in self._changes:
                 self._move(change)
-        except BaseException:
-            self._undo()
+        except BaseException as error:
+            if left := self._undo():
+                raise ToolError(
+                    "half_done",
+                    f"the edit failed ({error}), and these files could not be put back: "
+                    f"{', '.join(left)}",
+                    next_action_hint="read them, then change what is missing.",
+                ) from error
             raise
 
     def clear(self) -> None:
@@ -66,8 +72,7 @@ class Changing:
     def _stage(self, change: Change) -> None:
         if change.new is None:
             return
-        with self._workspace.place(change.path, parents="make") as place:
-            self._made += [_above(change.path, made, place) for made in place.made]
+        with self._workspace.place(change.path, parents="make", made=self._made) as place:
             replaceable(place, change.path)
             try:
                 write_beside(place, self._beside(change), change.new, change.mode)
@@ -80,12 +85,12 @@ class Changing:
             try:
                 if change.new is None:
                     os.unlink(place.name, dir_fd=place.directory)
-                    os.fsync(place.directory)
                 else:
                     move_over(place, self._beside(change))
+                self._done.append(change)
+                os.fsync(place.directory)
             except OSError as error:
                 raise os_failure(error, change.path) from error
-        self._done.append(change)
 
     def _check_unchanged(self, change: Change) -> None:
         there = self._workspace.look(change.path, most_bytes=FILE_MOST_BYTES)
@@ -96,8 +101,10 @@ class Changing:
                 next_action_hint="read it again, then repeat the call.",
             )
 
-    def _undo(self) -> None:
+    def _undo(self) -> list[str]:
+        """The files that could not be put back."""
         self.clear()
+        left: list[str] = []
         for change in reversed(self._done):
             try:
                 if change.old is None:
@@ -106,11 +113,8 @@ class Changing:
                     self._workspace.write(change.path, change.old, mode=change.mode)
             except ToolError:
                 _log.exception("a file could not be put back", path=change.path)
+                left.append(change.path)
         for path in reversed(self._made):
             with suppress(ToolError, OSError), self._workspace.place(path) as place:
                 os.rmdir(place.name, dir_fd=place.directory)
-
-
-def _above(path: str, made: str, place: Place) -> str:
-    """The path of a folder that was made on the way to `path`."""
-    return str(place.root.path / made) if path.startswith("/") else made
+        return left
