@@ -85,6 +85,7 @@ class Place:
     @property
     def shown(self) -> str:
         """The path as people write it: from the workspace, or absolute in another root."""
+        assert self._levels, "asked of a place that is closed"
         last = [] if self.name == "." else [self.name]
         return self._shown([*self._way(), *self.missing, *last])
 

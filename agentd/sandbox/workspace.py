@@ -128,12 +128,13 @@ class Workspace(Capability):
         with self._place(path, parents="may_miss") as place:
             if not replaceable(place, path):
                 return Standing(place.shown, None, 0o600)
+            shown = place.shown
             with os.fdopen(self._open(place, path), "rb") as file:
                 content = file.read(most_bytes + 1)
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if len(content) > most_bytes:
             raise ToolError("too_large", f"{path} is larger than {most_bytes} bytes")
-        return Standing(place.shown, content, mode)
+        return Standing(shown, content, mode)
 
     def find(self, path: str) -> str:
         """The path of the file or folder without its links, as in Entry. Raises ToolError."""
