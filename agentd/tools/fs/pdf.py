@@ -7,6 +7,7 @@ process that has a time limit and sees nothing but the file.
 import io
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,10 +28,8 @@ logging.disable()
 def say(**facts):
     print({_MARK!r} + json.dumps(facts))
     sys.exit()
-try:
-    import pypdf
-except ImportError:
-    say(error="unavailable")
+sys.path.append(sys.argv[1])
+import pypdf
 try:
     document = pypdf.PdfReader(io.BytesIO(sys.stdin.buffer.read()))
     if document.is_encrypted and not document.decrypt(""):
@@ -55,10 +54,17 @@ def pdf_text(file: BinaryIO, path: str, commands: Commands | None) -> BinaryIO:
     """The document's text in UTF-8. Raises ToolError. Called in a worker thread of the loop."""
     if commands is None:
         raise ToolError("unavailable", f"{path} is a PDF, and nothing can read those here")
+    spec = find_spec("pypdf")
+    if spec is None or spec.origin is None:
+        raise ToolError(
+            "unavailable",
+            f"{path} is a PDF, and the extra that reads them is not installed",
+            next_action_hint="The owner of this agentd can install it: pip install 'agentd[docs]'",
+        )
     data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ToolError("too_large", f"{path} is a PDF of more than {_MOST_BYTES} bytes")
-    finished = anyio.from_thread.run(commands.run, _command(data))
+    finished = anyio.from_thread.run(commands.run, _command(data, Path(spec.origin).parents[1]))
     if finished.timed_out:
         raise ToolError("timeout", f"{path} could not be read within {_READ_S:.0f} s")
     said = finished.output.rpartition(_MARK)[2]
@@ -70,12 +76,12 @@ def pdf_text(file: BinaryIO, path: str, commands: Commands | None) -> BinaryIO:
     return io.BytesIO(_text(facts, path).encode())
 
 
-def _command(data: bytes) -> Command:
+def _command(data: bytes, packages: Path) -> Command:
     return Command(
-        argv=[sys.executable, "-I", "-c", _SCRIPT],
+        argv=[sys.executable, "-I", "-c", _SCRIPT, str(packages)],
         timeout_s=_READ_S,
         stdin=data,
-        programs=[Path(prefix) for prefix in dict.fromkeys([sys.base_prefix, sys.prefix])],
+        programs=[*{Path(sys.base_prefix), Path(sys.prefix), packages}],
         read_only=True,
         most_chars=2 * _TEXT_MOST_CHARS,
     )
@@ -83,13 +89,6 @@ def _command(data: bytes) -> Command:
 
 def _text(facts: dict[str, Any], path: str) -> str:
     match facts.get("error"):
-        case "unavailable":
-            raise ToolError(
-                "unavailable",
-                f"{path} is a PDF, and the extra that reads them is not installed",
-                next_action_hint="The owner of this agentd can install it: "
-                "pip install 'agentd[docs]'",
-            )
         case "encrypted":
             raise ToolError("encrypted", f"{path} is a PDF that needs a password")
         case "broken":
