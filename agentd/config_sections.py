@@ -258,8 +258,8 @@ class WorkspaceConfig(Section):
     )
     roots: tuple[RootConfig, ...] = Field(
         (),
-        description="Further folders that tools may reach by absolute paths, each a table "
-        '[[workspace.roots]] with path = "/data" and writable = false (the default) or true.',
+        description="Further folders that tools may reach by absolute paths: tables "
+        "[[workspace.roots]], each with a path and writable (true or false, the default).",
     )
 
 

@@ -94,7 +94,13 @@ def _disk(context: Context) -> Finding:
 def _workspace(context: Context) -> Finding:
     path = context.config.workspace_path
     count = len(Workspace(path).list("."))
-    return Finding("workspace", True, f"{path}, {count} entries")
+    roots = context.config.workspace.roots
+    missing = [each.path for each in roots if not Path(each.path).is_dir()]
+    if missing:
+        text = f"there is no folder {', '.join(missing)}"
+        return Finding("workspace", False, text, "Make it, or take it out of workspace.roots.")
+    further = f", {len(roots)} further roots" if roots else ""
+    return Finding("workspace", True, f"{path}, {count} entries{further}")
 
 
 def _model(context: Context) -> Finding:

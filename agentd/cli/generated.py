@@ -95,7 +95,8 @@ def _show(result: ToolResult, *, as_json: bool) -> int:
         if result.notice:
             click.echo(result.notice, err=True)
     else:
-        print_json(result.content)
+        for block in result.content:
+            click.echo(block.get("text", f"({block['type']}: not shown here)"))
     if result.error_type == "invalid_arguments":
         return 2
     return 1 if result.is_error else 0

@@ -4,6 +4,7 @@ Every new content is on the disk beside its file before the first name is moved;
 undone from memory.
 """
 
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import structlog
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.walk import Place, os_failure
+from agentd.sandbox.walk import os_failure
 from agentd.sandbox.workspace import Workspace, move_over, replaceable, write_beside
 
 FILE_MOST_BYTES = 20 * 1024 * 1024  # that one edit takes: it is worked on in memory
@@ -44,46 +45,52 @@ class Changing:
     def carry_out(self) -> None:
         """Raises ToolError; then every file is as it was."""
         try:
-            for number, change in enumerate(self._changes):
-                self._stage(number, change)
-            for number, change in enumerate(self._changes):
-                self._move(number, change)
-        except BaseException:
-            self._undo()
+            for change in self._changes:
+                self._stage(change)
+            for change in self._changes:
+                self._move(change)
+        except BaseException as error:
+            if left := self._undo():
+                raise ToolError(
+                    "half_done",
+                    f"the edit failed ({error}), and these files could not be put back: "
+                    f"{', '.join(left)}",
+                    next_action_hint="read them, then change what is missing.",
+                ) from error
             raise
 
     def clear(self) -> None:
         """Remove what a process that was killed left beside the files."""
-        for number, change in enumerate(self._changes):
+        for change in self._changes:
             with suppress(ToolError, OSError), self._workspace.place(change.path) as place:
-                os.unlink(self._beside(number), dir_fd=place.directory)
+                os.unlink(self._beside(change), dir_fd=place.directory)
 
-    def _beside(self, number: int) -> str:
-        return f".agentd-{self._mark}-{number}.tmp"
+    def _beside(self, change: Change) -> str:
+        name = hashlib.sha256(os.fsencode(change.path)).hexdigest()[:16]
+        return f".agentd-{self._mark}-{name}.tmp"
 
-    def _stage(self, number: int, change: Change) -> None:
+    def _stage(self, change: Change) -> None:
         if change.new is None:
             return
-        with self._workspace.place(change.path, parents="make") as place:
-            self._made += [_above(change.path, made, place) for made in place.made]
+        with self._workspace.place(change.path, parents="make", made=self._made) as place:
             replaceable(place, change.path)
             try:
-                write_beside(place, self._beside(number), change.new, change.mode)
+                write_beside(place, self._beside(change), change.new, change.mode)
             except OSError as error:
                 raise os_failure(error, change.path) from error
 
-    def _move(self, number: int, change: Change) -> None:
+    def _move(self, change: Change) -> None:
         with self._workspace.place(change.path) as place:
             self._check_unchanged(change)
             try:
                 if change.new is None:
                     os.unlink(place.name, dir_fd=place.directory)
-                    os.fsync(place.directory)
                 else:
-                    move_over(place, self._beside(number))
+                    move_over(place, self._beside(change))
+                self._done.append(change)
+                os.fsync(place.directory)
             except OSError as error:
                 raise os_failure(error, change.path) from error
-        self._done.append(change)
 
     def _check_unchanged(self, change: Change) -> None:
         there = self._workspace.look(change.path, most_bytes=FILE_MOST_BYTES)
@@ -94,8 +101,10 @@ class Changing:
                 next_action_hint="read it again, then repeat the call.",
             )
 
-    def _undo(self) -> None:
+    def _undo(self) -> list[str]:
+        """The files that could not be put back."""
         self.clear()
+        left: list[str] = []
         for change in reversed(self._done):
             try:
                 if change.old is None:
@@ -104,11 +113,8 @@ class Changing:
                     self._workspace.write(change.path, change.old, mode=change.mode)
             except ToolError:
                 _log.exception("a file could not be put back", path=change.path)
+                left.append(change.path)
         for path in reversed(self._made):
             with suppress(ToolError, OSError), self._workspace.place(path) as place:
                 os.rmdir(place.name, dir_fd=place.directory)
-
-
-def _above(path: str, made: str, place: Place) -> str:
-    """The path of a folder that was made on the way to `path`."""
-    return str(place.root.path / made) if path.startswith("/") else made
+        return left

@@ -77,6 +77,7 @@ class Edits(Capability):
         try:
             self._receipts.save(self._group, self._key, digest(asked), result, changes)
         except OSError as error:
+            self._receipts.forget(self._group, self._key)
             raise os_failure(error, str(self._folder)) from error
         try:
             Changing(self._workspace, changes, self._mark).carry_out()

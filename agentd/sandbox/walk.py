@@ -40,9 +40,9 @@ class Place:
     """Where a path leads: the open folder that holds it, and its name there.
 
     The name is no symlink (unless `keep_link`) and may not exist; it is "." when the path means the
-    open folder itself. `parents`: whether missing folders are an error, are made, or stay in
-    `missing`. A context manager; it owns the descriptors. Raises ToolError; OSError when a root
-    itself can not be opened.
+    open folder itself. `parents`: whether missing folders are an error, are made (and noted in
+    `made`), or stay in `missing`. A context manager; it owns the descriptors. Raises ToolError;
+    OSError when a root itself can not be opened.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Place:
         *,
         parents: Parents = "exist",
         keep_link: bool = False,
+        made: list[str] | None = None,
     ) -> None:
         self._territory = territory
         self._asked = path
@@ -63,7 +64,7 @@ class Place:
         self._todo = deque(parts)
         self.name = "."
         self.missing: list[str] = []
-        self.made: list[str] = []
+        self._made = [] if made is None else made
         self._levels = [self._top()]
         try:
             self._walk()
@@ -84,11 +85,9 @@ class Place:
     @property
     def shown(self) -> str:
         """The path as people write it: from the workspace, or absolute in another root."""
+        assert self._levels, "asked of a place that is closed"
         last = [] if self.name == "." else [self.name]
-        below = "/".join([*self._way(), *self.missing, *last])
-        if self._number == 0:
-            return below or "."
-        return str(self._territory.names[self._number][0] / below)
+        return self._shown([*self._way(), *self.missing, *last])
 
     def __enter__(self) -> Self:
         return self
@@ -163,6 +162,12 @@ class Place:
         fd = os.open(str(self._territory.names[self._number][0]), _TOP)
         return _Level(fd, "", root)
 
+    def _shown(self, parts: list[str]) -> str:
+        below = "/".join(parts)
+        if self._number == 0:
+            return below or "."
+        return str(self._territory.names[self._number][0] / below)
+
     def _way(self) -> list[str]:
         return [level.name for level in self._levels[1:]]
 
@@ -219,7 +224,7 @@ class Place:
             raise read_only(self._asked, self.root)
         with suppress(FileExistsError):  # somebody else made it meanwhile
             os.mkdir(part, 0o700, dir_fd=self.directory)
-            self.made.append("/".join([*self._way(), part]))
+            self._made.append(self._shown([*self._way(), part]))
         return self.open_folder(part)
 
     def _outside(self) -> ToolError:

@@ -25,6 +25,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
+Names = list[str]
 EntryType = Literal["file", "dir", "link", "other"]
 
 
@@ -127,12 +128,13 @@ class Workspace(Capability):
         with self._place(path, parents="may_miss") as place:
             if not replaceable(place, path):
                 return Standing(place.shown, None, 0o600)
+            shown = place.shown
             with os.fdopen(self._open(place, path), "rb") as file:
                 content = file.read(most_bytes + 1)
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if len(content) > most_bytes:
             raise ToolError("too_large", f"{path} is larger than {most_bytes} bytes")
-        return Standing(place.shown, content, mode)
+        return Standing(shown, content, mode)
 
     def find(self, path: str) -> str:
         """The path of the file or folder without its links, as in Entry. Raises ToolError."""
@@ -156,9 +158,11 @@ class Workspace(Capability):
             )
 
     @contextmanager
-    def place(self, path: str, *, parents: Parents = "exist") -> Generator[Place]:
+    def place(
+        self, path: str, *, parents: Parents = "exist", made: Names | None = None
+    ) -> Generator[Place]:
         """For who changes several files at once. Raises ToolError."""
-        with self._place(path, parents=parents) as place:
+        with self._place(path, parents=parents, made=made) as place:
             yield place
 
     def list(self, path: str, *, depth: int = 1) -> list[Entry]:
@@ -177,9 +181,16 @@ class Workspace(Capability):
         except OSError as error:
             raise self._why(error, place, path) from error
 
-    def _place(self, path: str, *, parents: Parents = "exist", keep_link: bool = False) -> Place:
+    def _place(
+        self,
+        path: str,
+        *,
+        parents: Parents = "exist",
+        keep_link: bool = False,
+        made: Names | None = None,
+    ) -> Place:
         try:
-            return Place(self._territory, path, parents=parents, keep_link=keep_link)
+            return Place(self._territory, path, parents=parents, keep_link=keep_link, made=made)
         except OSError as error:
             raise ToolError(
                 "no_workspace",
@@ -262,7 +273,6 @@ def move_over(place: Place, beside: str) -> None:
         with suppress(FileNotFoundError):
             os.unlink(beside, dir_fd=place.directory)
         raise
-    os.fsync(place.directory)
 
 
 def _replace(place: Place, data: bytes, mode: int) -> None:
@@ -270,6 +280,7 @@ def _replace(place: Place, data: bytes, mode: int) -> None:
     beside = f".agentd-{new_id()}.tmp"
     write_beside(place, beside, data, mode)
     move_over(place, beside)
+    os.fsync(place.directory)
 
 
 def _entries(fd: int, prefix: str, depth: int, hidden: set[Identity]) -> Iterator[Entry]:

@@ -77,6 +77,7 @@ def render(tool: Tool, value: Any) -> ToolResult:
     A string is the text. Else the `content` or `message` of the value is the text, and without one
     its JSON; the value as JSON is the data. A value whose text can be had in parts has a method
     `next_call`, see ToolResult; `notice`, `inline_chars` and `outside_of` are taken from it, too.
+    One that is more than text has `blocks`, which gives the content.
     """
     if isinstance(value, ToolResult):
         return value
@@ -88,6 +89,9 @@ def render(tool: Tool, value: Any) -> ToolResult:
         )
     if isinstance(data, str):
         return ToolResult.success(data)
+    blocks = getattr(value, "blocks", None)
+    if blocks is not None and (shown := blocks()):
+        return ToolResult.success(shown, data)
     text = data.get("content", data.get("message")) if is_object(data) else None
     if isinstance(text, str) or is_array(text):
         return replace(

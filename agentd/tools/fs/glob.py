@@ -56,8 +56,8 @@ async def glob(
     finished = await run_rg(
         commands, ["--files", *type_filter(pattern), "--", target(found)], timeout_s=SEARCH_S
     )
-    paths = sorted(map(plain, finished.output.split("\0")[:-1]))
-    matching = [each for each in paths if regex.match(below(each, found))]
+    paths = map(plain, finished.output.split("\0")[:-1])
+    matching = sorted(each for each in paths if regex.match(below(each, found)))
     complete = not (finished.timed_out or finished.cut_chars)
     return _told(matching, pattern, found, complete=complete)
 

@@ -87,7 +87,9 @@ async def grep(  # noqa: PLR0913 - what one wants to ask
     if wanted:
         shape = [f"--context={context_lines}", f"--max-count={max_results}", "--line-number"]
         shape += ["--with-filename", f"--max-columns={_LINE_CHARS}", "--max-columns-preview"]
-        files = [target(each) for each in wanted]
+        # A name that is no UTF-8 can not be asked for: then all of the folder is shown again.
+        broken = any("\ufffd" in each for each in wanted)
+        files = [target(found)] if broken else [target(each) for each in wanted]
         finished = await run_rg(commands, [*shape, *query, "--", *files], timeout_s=_SHOW_S)
         lines = lines_of(finished.output, wanted, most=max_results)
     return _told(lines, counted, found)

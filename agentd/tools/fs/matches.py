@@ -35,7 +35,8 @@ def lines_of(output: str, order: Sequence[str], *, most: int) -> list[Line]:
         follows = before is not None and (before.path, before.number) == (path, number - 1)
         text = found["text"].removesuffix("\r")
         before = Line(path, number, text, found["kind"] == ":", follows)
-        by_file.setdefault(path, []).append(before)
+        if path in by_file:
+            by_file[path].append(before)
     return list(_cut([line for lines in by_file.values() for line in lines], most))
 
 

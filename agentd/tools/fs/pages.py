@@ -38,7 +38,7 @@ def as_utf8(file: BinaryIO, path: str) -> BinaryIO:
         raise ToolError(
             "binary_file",
             f"{path} holds {size} bytes that are no text",
-            next_action_hint="read shows text and .docx files.",
+            next_action_hint="read shows text, PDF, .docx and pictures.",
         )
     file.seek(len(_UTF8_BOM) if start.startswith(_UTF8_BOM) else 0)
     return file

@@ -60,6 +60,10 @@ def test_results_as_text_and_as_json(agentd: Agentd, home: Path) -> None:
     assert agentd("fs", "read", "a.txt").out == "0\thello\n"
     shown = agentd("fs", "ls", ".", "--json").json
     assert (shown["ok"], shown["data"]["entries"][0]["path"]) == (True, "a.txt")
+    picture = b"GIF89a\x05\0\x06\0\0\0\0;"
+    (home / "workspace" / "p.gif").write_bytes(picture)
+    told = f"p.gif is a picture: image/gif, 5 x 6 pixels, {len(picture)} bytes."
+    assert agentd("fs", "read", "p.gif").out == f"{told}\n(image: not shown here)\n"
     failed = agentd("fs", "read", "b.txt")
     assert (failed.code, failed.out) == (1, "")
     assert "ls . shows what is there" in failed.err

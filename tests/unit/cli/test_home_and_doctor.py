@@ -152,6 +152,17 @@ def test_the_doctor_looks_at_the_fallback(
     assert says in f"{finding['text']} {finding['hint']}"
 
 
+def test_the_doctor_misses_further_roots(agentd: Agentd, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    table = "{{ path = {} }}"
+    there, gone = (table.format(json.dumps(str(tmp_path / name))) for name in ("data", "gone"))
+    finding = doctors(agentd, home, "workspace", workspace__roots=f"[{there}]")
+    assert (finding["ok"], str(finding["text"])[-17:]) == (True, ", 1 further roots")
+    finding = doctors(agentd, home, "workspace", workspace__roots=f"[{there}, {gone}]")
+    assert finding["ok"] is False
+    assert "there is no folder" in str(finding["text"])
+
+
 def test_the_doctor_names_the_model_whose_price_nobody_knows(agentd: Agentd, home: Path) -> None:
     unknown = '"anthropic:claude-of-tomorrow"'
     finding = doctors(agentd, home, "prices", agent__model=unknown)

@@ -31,6 +31,8 @@ def patched(text: str, hunks: str) -> str:
 @pytest.mark.requirement("S2-15", "S2-16")
 def test_files_are_added_updated_moved_and_deleted(folder: Path, edits: Edits) -> None:
     (folder / "a.py").write_text("one\ntwo\nthree\n")
+    (folder / "in" / "side").mkdir(parents=True)
+    (folder / "in" / "side" / "b.py").write_text("b\n")
     (folder / "old.py").write_text("x\ny\n")
     (folder / "old.py").chmod(0o755)
     (folder / "gone.txt").write_text("bye\n")
@@ -41,18 +43,21 @@ def test_files_are_added_updated_moved_and_deleted(folder: Path, edits: Edits) -
         "*** Update File: a.py\n@@ one @@\n-two\n+2\n three\n"
         "*** Update File: old.py\n*** Move to: moved/new.py\n@@\n x\n-y\n+z\n"
         "*** Delete File: gone.txt\n"
+        "*** Update File: in/side/b.py\n@@\n-b\n+B\n"
         "*** End Patch\n",
     )
     assert (folder / "new/deep/file.txt").read_text() == "hello\n+plus\n\n"
     assert (folder / "a.py").read_text() == "one\n2\nthree\n"
     assert (folder / "moved/new.py").read_text() == "x\nz\n"
     assert stat.S_IMODE((folder / "moved/new.py").stat().st_mode) == 0o755
-    assert sorted(path.name for path in folder.iterdir()) == ["a.py", "moved", "new"]
+    assert sorted(path.name for path in folder.iterdir()) == ["a.py", "in", "moved", "new"]
+    assert (folder / "in" / "side" / "b.py").read_text() == "B\n"
     assert [(each.change, each.path, each.moved_to) for each in made.files] == [
         ("added", "new/deep/file.txt", None),
         ("updated", "a.py", None),
         ("moved", "old.py", "moved/new.py"),
         ("deleted", "gone.txt", None),
+        ("updated", "in/side/b.py", None),
     ]
     assert made.message.splitlines()[3] == "moved old.py to moved/new.py"
 

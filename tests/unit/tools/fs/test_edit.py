@@ -26,13 +26,17 @@ def why(edits: Edits, path: str, old: str, new: str = "x", *, every: bool = Fals
 def test_the_one_place_becomes_another_and_the_rest_stays(folder: Path, edits: Edits) -> None:
     (folder / "a.py").write_text("def f():\n    return 1\n\ndef g():\n    return 2\n")
     (folder / "a.py").chmod(0o755)
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "f").write_text("one")
+    assert edit(edits, "deep/er/f", "one", "two").path == "deep/er/f"
+    assert (folder / "deep" / "er" / "f").read_text() == "two"
     made = edit(edits, "./a.py", "    return 2\n", "    return 3\n    # more\n")
     assert (folder / "a.py").read_text() == (
         "def f():\n    return 1\n\ndef g():\n    return 3\n    # more\n"
     )
     assert (made.path, made.lines, made.message) == ("a.py", [4], "Edited a.py at line 4.")
     assert stat.S_IMODE((folder / "a.py").stat().st_mode) == 0o755
-    assert [path.name for path in folder.iterdir()] == ["a.py"]
+    assert sorted(path.name for path in folder.iterdir()) == ["a.py", "deep"]
 
 
 @pytest.mark.requirement("S2-14")
