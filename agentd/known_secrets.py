@@ -1,6 +1,7 @@
 """Finds what is secret in this installation: in the settings, the environment and key files."""
 
 import json
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,8 +91,8 @@ def _of_setting(name: str, value: str, base: Path = Path("/")) -> Iterator[Secre
     if _SECRET_WORDS.isdisjoint(words) or name in _NEVER:
         return
     value = value.strip()
-    path = base / Path(value).expanduser() if "\n" not in value else None
-    if path is not None and path.is_absolute() and _contents(path) is not None:
+    path = base / os.path.expanduser(value)  # noqa: PTH111 - Path's raises where there is no such user
+    if value and os.path.exists(path):  # noqa: PTH110 - Path's raises for what can be no path
         yield from _of_file(name, path, is_named=False)
     elif words[-1] not in _PATH_ENDS and not _is_harmless(words) and not _is_word(value):
         yield from _long_enough([Secret(name, value)], _LEAST_CHARS)
@@ -171,7 +172,7 @@ def _long_enough(secrets: Iterable[Secret], least_chars: int) -> Iterator[Secret
 
 
 def _path(config: Config, name: str) -> Path:
-    return config.home / Path(name).expanduser()
+    return config.home / os.path.expanduser(name)  # noqa: PTH111 - Path's raises without that user
 
 
 def _contents(path: Path) -> str | None:

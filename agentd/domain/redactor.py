@@ -46,12 +46,13 @@ class Redactor:
                 if not any(spelling in each for each in marks):
                     self._marks.setdefault(spelling, mark)
         self._least_chars = min(map(len, self._marks), default=0)
+        self.names = tuple(dict.fromkeys(secret.name for secret in known))
 
     def __bool__(self) -> bool:
         return bool(self._marks)
 
     def __repr__(self) -> str:
-        return f"Redactor({len(set(self._marks.values()))} secrets)"
+        return f"Redactor({', '.join(self.names)})"
 
     def redact(self, text: str) -> str:
         """The text without secrets. It keeps its line breaks, so lines can still be counted."""
@@ -123,9 +124,9 @@ def _base64(raw: bytes, before: int) -> Iterator[str]:
 def _merged(flat: str, found: list[str]) -> list[tuple[int, int, str]]:
     """Where they stand: first and last character; those that overlap are one."""
     spans = sorted(
-        (match.start(), match.start() + len(spelling) - 1, spelling)
+        (first, first + len(spelling) - 1, spelling)
         for spelling in found
-        for match in re.finditer(f"(?={re.escape(spelling)})", flat)
+        for first in _each(flat, spelling)
     )
     merged: list[tuple[int, int, str]] = []
     for first, last, spelling in spans:
@@ -135,6 +136,14 @@ def _merged(flat: str, found: list[str]) -> list[tuple[int, int, str]]:
         else:
             merged.append((first, last, spelling))
     return merged
+
+
+def _each(text: str, spelling: str) -> Iterator[int]:
+    """Where it begins, also where one begins in the middle of another."""
+    first = text.find(spelling)
+    while first >= 0:
+        yield first
+        first = text.find(spelling, first + 1)
 
 
 class _Places:
