@@ -196,9 +196,7 @@ class LoopFactory:
                 registry=self.toolbox.registry,
                 injector=self.toolbox.injector,
                 stopping=assignment.stopping,
-                results=ResultLayer(
-                    journal, ResultBounds(**config.results.model_dump()), self.store.redactor
-                ),
+                results=ResultLayer(journal, result_bounds, self.store.redactor),
             ),
             bounds=Bounds(
                 config.agent.max_tool_iterations if iterations is None else iterations,
