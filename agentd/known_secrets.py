@@ -6,13 +6,11 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from agentd.config import Config
-from agentd.config_errors import fields
 from agentd.domain.jsons import is_array, is_object
 from agentd.domain.redactor import Redactor, Secret
 
@@ -68,14 +66,11 @@ def _of_environment(environment: Mapping[str, str], config: Config | None) -> It
 
 
 def _of_config(config: Config, environment: Mapping[str, str]) -> Iterator[Secret]:
-    for key, _ in fields(type(config)):
-        value: Any = config
-        for part in key.split("."):
-            value = getattr(value, part)
+    for key, value in _settings(config, ""):
         if isinstance(value, SecretStr):
             secret = Secret(key, value.get_secret_value().strip())
             yield from _long_enough([secret], _LEAST_CHARS)
-        elif isinstance(value, str | Path) and value:
+        elif isinstance(value, str | Path):
             yield from _of_setting(key, str(value), config.home)
     for name in config.secrets.variables:
         secret = Secret(name, environment.get(name, "").strip())
@@ -83,6 +78,21 @@ def _of_config(config: Config, environment: Mapping[str, str]) -> Iterator[Secre
     for each in config.secrets.files:
         path = _path(config, each)
         yield from _of_file(path.name, path, is_named=True)
+
+
+def _settings(value: object, key: str) -> Iterator[tuple[str, object]]:
+    """Every value under its dotted key, also those of sections that stand in a list."""
+    if isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _settings(getattr(value, name), f"{key}.{name}" if key else name)
+    elif is_object(value):
+        for name, each in value.items():
+            yield from _settings(each, f"{key}.{name}")
+    elif is_array(value):
+        for each in value:
+            yield from _settings(each, key)
+    else:
+        yield key, value
 
 
 def _of_setting(name: str, value: str, base: Path = Path("/")) -> Iterator[Secret]:

@@ -6,7 +6,10 @@ from agentd.domain.redactor import Redactor
 
 
 class RedactedStream:
-    """Of one process. Gives on at once what can be no part of a secret, also bytes that are no text."""
+    """Of one process. What can be no part of a secret is given on at once.
+
+    Bytes that are no text pass as they are.
+    """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
