@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 from urllib.parse import unquote
 
 from pydantic import BaseModel, SecretStr
@@ -88,8 +89,8 @@ def _settings(value: object, key: str) -> Iterator[tuple[str, object]]:
     elif is_object(value):
         for name, each in value.items():
             yield from _settings(each, f"{key}.{name}")
-    elif is_array(value):
-        for each in value:
+    elif isinstance(value, list | tuple):
+        for each in cast("Iterable[object]", value):
             yield from _settings(each, key)
     else:
         yield key, value
