@@ -82,6 +82,7 @@ class LoopFactory:
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
+        result_bounds = ResultBounds(**config.results.model_dump())
         journal = Journal(assignment.claim.run, self.store, self.clock, self.store.redactor)
         limits = task.limits
         iterations = limits.max_tool_iterations
@@ -113,7 +114,7 @@ class LoopFactory:
                 registry=self.toolbox.registry,
                 injector=self.toolbox.injector,
                 stopping=assignment.stopping,
-                results=ResultLayer(journal, _result_bounds(config), self.store.redactor),
+                results=ResultLayer(journal, result_bounds, self.store.redactor),
             ),
             bounds=Bounds(
                 config.agent.max_tool_iterations if iterations is None else iterations,
@@ -230,13 +231,6 @@ def _breakers(config: Config, clock: Clock) -> Breakers:
         models.breaker_threshold,
         models.breaker_cooldown_seconds,
         models.retry_after_cap_seconds,
-    )
-
-
-def _result_bounds(config: Config) -> ResultBounds:
-    results = config.results
-    return ResultBounds(
-        results.store_over_chars, results.page_chars, results.inline_chars, results.most_chars
     )
 
 

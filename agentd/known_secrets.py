@@ -1,17 +1,17 @@
 """Finds what is secret in this installation: in the settings, the environment and key files."""
 
 import json
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 from urllib.parse import unquote
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from agentd.config import Config
-from agentd.config_errors import fields
 from agentd.domain.jsons import is_array, is_object
 from agentd.domain.redactor import Redactor, Secret
 
@@ -67,14 +67,11 @@ def _of_environment(environment: Mapping[str, str], config: Config | None) -> It
 
 
 def _of_config(config: Config, environment: Mapping[str, str]) -> Iterator[Secret]:
-    for key, _ in fields(type(config)):
-        value: Any = config
-        for part in key.split("."):
-            value = getattr(value, part)
+    for key, value in _settings(config, ""):
         if isinstance(value, SecretStr):
             secret = Secret(key, value.get_secret_value().strip())
             yield from _long_enough([secret], _LEAST_CHARS)
-        elif isinstance(value, str | Path) and value:
+        elif isinstance(value, str | Path):
             yield from _of_setting(key, str(value), config.home)
     for name in config.secrets.variables:
         secret = Secret(name, environment.get(name, "").strip())
@@ -84,14 +81,29 @@ def _of_config(config: Config, environment: Mapping[str, str]) -> Iterator[Secre
         yield from _of_file(path.name, path, is_named=True)
 
 
+def _settings(value: object, key: str) -> Iterator[tuple[str, object]]:
+    """Every value under its dotted key, also those of sections that stand in a list."""
+    if isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _settings(getattr(value, name), f"{key}.{name}" if key else name)
+    elif is_object(value):
+        for name, each in value.items():
+            yield from _settings(each, f"{key}.{name}")
+    elif isinstance(value, list | tuple):
+        for each in cast("Iterable[object]", value):
+            yield from _settings(each, key)
+    else:
+        yield key, value
+
+
 def _of_setting(name: str, value: str, base: Path = Path("/")) -> Iterator[Secret]:
     """Of one whose name says that it is secret, or where a secret lies."""
     words = _words(name)
     if _SECRET_WORDS.isdisjoint(words) or name in _NEVER:
         return
     value = value.strip()
-    path = base / Path(value).expanduser() if "\n" not in value else None
-    if path is not None and path.is_absolute() and _contents(path) is not None:
+    path = base / os.path.expanduser(value)  # noqa: PTH111 - Path's raises where there is no such user
+    if value and os.path.exists(path):  # noqa: PTH110 - Path's raises for what can be no path
         yield from _of_file(name, path, is_named=False)
     elif words[-1] not in _PATH_ENDS and not _is_harmless(words) and not _is_word(value):
         yield from _long_enough([Secret(name, value)], _LEAST_CHARS)
@@ -171,7 +183,7 @@ def _long_enough(secrets: Iterable[Secret], least_chars: int) -> Iterator[Secret
 
 
 def _path(config: Config, name: str) -> Path:
-    return config.home / Path(name).expanduser()
+    return config.home / os.path.expanduser(name)  # noqa: PTH111 - Path's raises without that user
 
 
 def _contents(path: Path) -> str | None:

@@ -25,12 +25,12 @@ _NOTICE = (
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """In characters, see ResultsConfig."""
+    """As the section `results` of the settings says."""
 
-    store_over: int = 10_000
-    page: int = 8000
-    inline: int = 40_000
-    most: int = 5_000_000
+    store_over_chars: int = 10_000
+    page_chars: int = 8000
+    inline_chars: int = 40_000
+    most_chars: int = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +69,26 @@ class ResultLayer:
         if text is None:
             return result, None
         if result.next_call is not None:
-            shown, notice = head(text, self.bounds.inline, result.next_call)
+            shown, notice = head(text, self.bounds.inline_chars, result.next_call)
             return result.showing(shown, notice or result.notice), None
-        limit = min(result.inline_chars or self.bounds.store_over, self.bounds.inline)
+        limit = min(result.inline_chars or self.bounds.store_over_chars, self.bounds.inline_chars)
         if len(text) <= limit:
             return result, None
         large = self._large(call_id, tool, result, text)
-        size = min(self.bounds.page, limit)
+        size = min(self.bounds.page_chars, limit)
         notice = _NOTICE.format(
             missing=len(text) - size,
             whole=len(text),
             id=large.id,
-            page=2 if size == self.bounds.page else 1,
+            page=2 if size == self.bounds.page_chars else 1,
         )
         return result.showing(text[:size], notice), large
 
     def _large(self, call_id: str, tool: str, result: ToolResult, text: str) -> LargeResult:
         run = self.journal.run
-        kept = _without_middle(text, self.bounds.most)
+        kept = _without_middle(text, self.bounds.most_chars)
         # Made from what it names: the same result twice is no news, neither on disk nor to a guard.
-        facts = (run.session_id, tool, str(self.bounds.page), kept)
+        facts = (run.session_id, tool, str(self.bounds.page_chars), kept)
         return LargeResult(
             id="lr_" + hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16],
             session_id=run.session_id,
@@ -97,7 +97,7 @@ class ResultLayer:
             tool=result.outside_of or tool,
             outside=result.outside_of is not None,
             content=kept,
-            page_chars=self.bounds.page,
+            page_chars=self.bounds.page_chars,
         )
 
     def _marked(self, result: ToolResult) -> ToolResult:
@@ -117,7 +117,7 @@ class ResultLayer:
         if data is None or is_stored:
             return {}
         chars = len(json.dumps(data, ensure_ascii=False))
-        return {"data": data} if chars <= self.bounds.store_over else {"data_chars": chars}
+        return {"data": data} if chars <= self.bounds.store_over_chars else {"data_chars": chars}
 
 
 def cleaned(result: ToolResult, redactor: Redactor) -> ToolResult:

@@ -14,6 +14,7 @@ from agentd.cli.output import print_json
 from agentd.config import Config
 from agentd.daemon.presence import is_alive
 from agentd.domain.errors import AgentdError
+from agentd.known_secrets import unreadable_files
 from agentd.models.prices import price_of, prices_as_of
 from agentd.models.scripted import read_script
 from agentd.models.select import OPENAI_HINT, OPENAI_MISSING
@@ -32,6 +33,7 @@ class Finding:
 
 
 Check = Callable[[Context], Finding]
+_NAMES_MOST = 8
 
 
 @click.command()
@@ -157,6 +159,17 @@ def _tools(context: Context) -> Finding:
     return Finding("tools", True, f"{len(registry.definitions())} tools")
 
 
+def _secrets(context: Context) -> Finding:
+    names = context.redactor().names
+    if unreadable := unreadable_files(context.config):
+        files = ", ".join(str(path) for path in unreadable)
+        hint = "Mend secrets.files: nothing of a file that can not be read is hidden."
+        return Finding("secrets", False, f"can not be read: {files}", hint)
+    more = f" and {len(names) - _NAMES_MOST} more" if len(names) > _NAMES_MOST else ""
+    known = f"hidden wherever they show up: {', '.join(names[:_NAMES_MOST])}{more}"
+    return Finding("secrets", True, known if names else "none are known")
+
+
 def _daemons(context: Context) -> Finding:
     run_path: Path = context.config.run_path
 
@@ -180,5 +193,6 @@ _CHECKS: dict[str, Check] = {
     "fallback": _fallback,
     "prices": _prices,
     "tools": _tools,
+    "secrets": _secrets,
     "daemon": _daemons,
 }

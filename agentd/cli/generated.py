@@ -23,7 +23,8 @@ def registry(ctx: click.Context) -> ToolRegistry:
         config = load_config(context.home, context.overrides)
         root.meta[_STATE], problems = load_registry(config, config.tools_path)
         for problem in problems:
-            click.echo(f"A tool is left out: {problem.message}", err=True)
+            message = context.redactor().redact(problem.message)
+            click.echo(f"A tool is left out: {message}", err=True)
     found: ToolRegistry = root.meta[_STATE]
     return found
 

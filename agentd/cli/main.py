@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -125,11 +126,21 @@ def invoke(arguments: list[str] | None = None) -> int:
         # Whoever read our output has gone; the interpreter must not complain while it leaves.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (AgentdError, OSError) as error:
-        known = error if isinstance(error, AgentdError) else _in_words(error)
-        show_error(known, context.redactor())
-        return 2 if isinstance(error, ConfigError) else 1
+    except Exception as error:  # noqa: BLE001 - also faults of ours: a traceback may hold a secret
+        return _tell(error, context.redactor())
     return result if isinstance(result, int) else 0
+
+
+def _tell(error: Exception, redactor: Redactor) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, OSError):
+        error = _in_words(error)
+    if not isinstance(error, AgentdError):
+        said = "".join(traceback.format_exception(error))
+        click.echo(redactor.redact(said), err=True, nl=False)
+        return 1
+    show_error(error, redactor)
+    return 2 if isinstance(error, ConfigError) else 1
 
 
 def _in_words(error: OSError) -> AgentdError:

@@ -8,6 +8,7 @@ import base64
 import json
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -46,12 +47,17 @@ class Redactor:
                 if not any(spelling in each for each in marks):
                     self._marks.setdefault(spelling, mark)
         self._least_chars = min(map(len, self._marks), default=0)
+        self._most_chars = max(map(len, self._marks), default=0)
+        self._by_start: defaultdict[str, list[str]] = defaultdict(list)
+        for spelling in self._marks:
+            self._by_start[spelling[0]].append(spelling)
+        self.names = tuple(dict.fromkeys(secret.name for secret in known))
 
     def __bool__(self) -> bool:
         return bool(self._marks)
 
     def __repr__(self) -> str:
-        return f"Redactor({len(set(self._marks.values()))} secrets)"
+        return f"Redactor({', '.join(self.names)})"
 
     def redact(self, text: str) -> str:
         """The text without secrets. It keeps its line breaks, so lines can still be counted."""
@@ -72,6 +78,30 @@ class Redactor:
         if is_array(value):
             return [self.cleaned(each) for each in value]
         return value
+
+    def settled(self, text: str) -> int:
+        """How much of the start of `text` means the same whatever follows it.
+
+        What is behind that may be the beginning of a secret.
+        """
+        if not self._marks:
+            return len(text)
+        flat = text.replace("\n", "").replace("\r", "")
+        place = self._open_from(flat)
+        if place == len(flat):
+            return len(text)
+        for first, last, _ in _merged(flat, [each for each in self._marks if each in flat]):
+            if first < place <= last:
+                place = first
+        return _Places(text)(place)
+
+    def _open_from(self, flat: str) -> int:
+        """Where the earliest secret begins that `flat` holds the beginning of, at its end."""
+        for place in range(max(0, len(flat) - self._most_chars + 1), len(flat)):
+            end = flat[place:]
+            if any(each.startswith(end) and each != end for each in self._by_start.get(end[0], ())):
+                return place
+        return len(flat)
 
     def _replaced(self, text: str, flat: str, found: list[str]) -> str:
         place = _Places(text)
@@ -123,9 +153,9 @@ def _base64(raw: bytes, before: int) -> Iterator[str]:
 def _merged(flat: str, found: list[str]) -> list[tuple[int, int, str]]:
     """Where they stand: first and last character; those that overlap are one."""
     spans = sorted(
-        (match.start(), match.start() + len(spelling) - 1, spelling)
+        (first, first + len(spelling) - 1, spelling)
         for spelling in found
-        for match in re.finditer(f"(?={re.escape(spelling)})", flat)
+        for first in _each(flat, spelling)
     )
     merged: list[tuple[int, int, str]] = []
     for first, last, spelling in spans:
@@ -135,6 +165,14 @@ def _merged(flat: str, found: list[str]) -> list[tuple[int, int, str]]:
         else:
             merged.append((first, last, spelling))
     return merged
+
+
+def _each(text: str, spelling: str) -> Iterator[int]:
+    """Where it begins, also where one begins in the middle of another."""
+    first = text.find(spelling)
+    while first >= 0:
+        yield first
+        first = text.find(spelling, first + 1)
 
 
 class _Places:

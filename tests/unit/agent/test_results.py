@@ -20,7 +20,7 @@ from tests.clock import HandClock
 from tests.desk import Desk, desk
 from tests.messages_turns import DONE, Behaviour, Body, Turn, call
 
-_BOUNDS = Bounds(store_over=100, page=80, inline=400, most=1000)
+_BOUNDS = Bounds(store_over_chars=100, page_chars=80, inline_chars=400, most_chars=1000)
 _NEXT = re.compile(r'Go on with read_large_result\(id="(lr_[0-9a-f]{16})", page=(\d+)\)\]$')
 _TOOLS = '''
 from dataclasses import dataclass

@@ -81,6 +81,7 @@ def test_the_doctor_finds_everything_well(
         "fallback",
         "prices",
         "tools",
+        "secrets",
         "daemon",
     }
 
@@ -171,6 +172,30 @@ def test_the_doctor_names_the_model_whose_price_nobody_knows(agentd: Agentd, hom
     price = "{ input = 1, output = 2, cache_write = 1, cache_read = 1 }"
     known = {"models__prices__claude-of-tomorrow": price}
     assert doctors(agentd, home, "prices", agent__model=unknown, **known)["ok"] is True
+
+
+def test_the_doctor_names_what_is_secret_and_never_shows_it(
+    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "t0ken-of-mine")
+    finding = doctors(agentd, home, "secrets")
+    assert finding["ok"] is True
+    assert "MY_TOKEN" in str(finding["text"])
+    assert "t0ken" not in str(finding)
+    lost = doctors(agentd, home, "secrets", secrets__files='["gone.txt"]')
+    assert lost["ok"] is False
+    assert str(home / "gone.txt") in str(lost["text"])
+
+
+def test_an_error_does_not_repeat_a_secret(
+    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "t0ken-of-mine")
+    assert home.is_dir()
+    done = agentd("task", "view", "t0ken-of-mine")
+    assert done.code == 1
+    assert "[secret MY_TOKEN]" in done.err
+    assert "t0ken" not in done.err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -72,9 +72,18 @@ def test_a_variable_of_another_name_is_none(name: str) -> None:
     assert not known_secrets(None, {name: _VALUE})
 
 
-@pytest.mark.parametrize("value", ["", "short", "postgres", "      x     "])
+@pytest.mark.parametrize("value", ["", "short", "postgres", "      x     ", "/usr/bin"])
 def test_what_stands_in_many_texts_is_none(value: str) -> None:
     assert not known_secrets(None, {"DB_PASSWORD": value})
+
+
+@pytest.mark.parametrize(
+    "value", ["~no-such-user", "/" + "x" * 5000, "~/", "a\nb-" * 9, "caf\udce9-key"]
+)
+def test_a_value_that_looks_like_a_path_is_a_value(value: str) -> None:
+    redactor = known_secrets(None, {"API_KEY": value})
+    assert bool(redactor) is (len(value) >= 8)
+    assert redactor.redact(f"<{value}>") != f"<{value}>" or not redactor
 
 
 def test_the_password_of_an_address_is_secret() -> None:
