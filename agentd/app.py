@@ -93,7 +93,9 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
     workspace = Workspace(config.workspace_path)
     commands = Commands([Root(config.workspace_path)])
     on_host = host_commands(config)
-    git = Git(config.workspace_path, Commands, Egress(EgressRules()), git_settings(config))
+    git = Git(
+        config.workspace_path.resolve(), Commands, Egress(EgressRules()), git_settings(config)
+    )
     return Injector(
         {
             Config: lambda _: config,

@@ -8,6 +8,7 @@ from agentd.cli.groups import NounGroup
 from agentd.cli.output import print_json, print_table
 from agentd.cli.progress import shown_progress
 from agentd.config import Config
+from agentd.sandbox.battery.attacks import ATTACKS, KINDS
 from agentd.sandbox.battery.prove import Outcome, Proof, Verdict
 from agentd.sandbox.battery.standing import standing
 from agentd.sandbox.commands import Commands
@@ -16,7 +17,7 @@ from agentd.sandbox.roots import Root
 
 def _commands(config: Config) -> Commands:
     """As `exec` gets them."""
-    return Commands([Root(config.workspace_path)])
+    return Commands([Root(config.workspace_path.resolve())])
 
 
 @click.group(cls=NounGroup)
@@ -41,17 +42,21 @@ def status(context: Context, *, as_json: bool) -> int:
 
 @sandbox.command("prove")
 @home_option
+@click.option(
+    "--kind", "kinds", type=click.Choice(KINDS), multiple=True, help="Only these; else all."
+)
 @json_option
 @pass_context
-def prove(context: Context, *, as_json: bool) -> int:
+def prove(context: Context, *, kinds: tuple[str, ...], as_json: bool) -> int:
     """Attack the sandbox from inside, here and now; exit 1 when an attack escapes.
 
     Needs about 20 seconds, harms nothing and leaves nothing behind. No daemon is needed.
     """
     config = context.config
-    proof = Proof(_commands(config), config.home, config.workspace_path)
+    attacks = [each for each in ATTACKS if not kinds or each.kind in kinds]
+    proof = Proof(_commands(config), config.home, config.workspace_path.resolve())
     with shown_progress() as tell:
-        outcomes = anyio.run(proof.run, tell)
+        outcomes = anyio.run(proof.run, tell, attacks)
     if as_json:
         print_json({"held": all(each.holds for each in outcomes), "attacks": outcomes})
     else:

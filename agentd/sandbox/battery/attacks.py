@@ -101,3 +101,4 @@ ATTACKS = (
     Attack("leaks", "shared_memory", "find a shared memory segment", IPC),
     Attack("leaks", "host_name", "see the host's name", "UTS namespace"),
 )
+KINDS = tuple(dict.fromkeys(each.kind for each in ATTACKS))

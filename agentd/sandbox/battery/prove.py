@@ -73,7 +73,7 @@ class Bounds:
     file_mb: int = 5120
     tmp_mb: int = 640
     open_files: int = 5000
-    spin_s: int = 5
+    spin_s: int = 15
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,8 @@ def kernel_switches(targets: Targets) -> str | None:
             for each in files:
                 path = os.path.join(folder, each)
                 try:
+                    if os.lstat(path).st_mode & stat.S_IWOTH:
+                        continue  # meant for everybody, such as /proc/pressure
                     os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))  # a write would be felt
                 except OSError:
                     continue
