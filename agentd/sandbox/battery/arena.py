@@ -90,7 +90,6 @@ def made_arena(home: Path, workspace: Path, bounds: dict[str, int]) -> Generator
             "tcp_port": sockets["TCP"].getsockname()[1],
             "udp_port": sockets["UDP"].getsockname()[1],
             "abstract": token,
-            "socket_path": str(folder / "socket"),
             "victim": victim.pid,
             "victim_name": f"{token}-victim",
             "left_name": f"{token}-left",

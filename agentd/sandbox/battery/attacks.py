@@ -63,7 +63,6 @@ ATTACKS = (
     Attack("network", "raw_socket", "open a raw socket", CAPABILITIES),
     Attack("network", "packet_socket", "open a packet socket", CAPABILITIES),
     Attack("network", "vsock", "connect to the host of a virtual machine", FILTER),
-    Attack("processes", "signals", "kill a process of the user", PROCESSES),
     Attack("processes", "list_processes", "see a process of the user", PROCESSES),
     Attack("processes", "trace", "trace a process of the user (ptrace)", PROCESSES),
     Attack("processes", "memory_of_another", "open the memory of a process", PROCESSES),
@@ -71,6 +70,8 @@ ATTACKS = (
     Attack("processes", "stay_behind", "leave a process behind (setsid, two forks)", PROCESSES),
     Attack("processes", "terminal", "open the terminal, to type into it (TIOCSTI)", "new session"),
     Attack("processes", "spin", "run on beyond its time, deaf to TERM", "KILL", timeout_s=1.0),
+    # Last of its kind: without the victim the others would prove nothing.
+    Attack("processes", "signals", "kill a process of the user", PROCESSES),
     Attack("privileges", "capabilities", "have a capability", CAPABILITIES),
     Attack("privileges", "new_privileges", "be able to gain privileges", NO_NEW),
     Attack("privileges", "setuid_programs", "run su, sudo, pkexec", NO_NEW),
