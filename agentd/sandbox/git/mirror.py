@@ -157,6 +157,18 @@ _WORDS = (
         "Only the owner of this agentd can mend that: known_hosts_path and accept_new_hosts.",
     ),
     (
+        "UNPROTECTED PRIVATE KEY FILE",
+        "auth_refused",
+        "the key for {host} can be read by other users, so that ssh does not use it",
+        "Only the owner of this agentd can mend that: chmod 600.",
+    ),
+    (
+        "not accessible: No such file",
+        "auth_refused",
+        "the key for {host} is not there",
+        "Only the owner of this agentd can mend that: git.ssh_key_path.",
+    ),
+    (
         "Permission denied (",
         "auth_refused",
         "{host} does not accept the key",
@@ -168,6 +180,8 @@ _WORDS = (
         "{host} wants a user name and a password, and there are none",
         "Use the SSH address of the repository; the owner's key is tried there.",
     ),
+    ("Connection refused", "unreachable", "{host} takes no connections at this port", None),
+    ("timed out", "unreachable", "{host} does not answer", "Try again later."),
     (
         "[rejected]",
         "diverged",

@@ -4,6 +4,7 @@ import mmap
 import os
 import resource
 import signal
+import time
 from typing import Any
 
 Targets = dict[str, Any]
@@ -19,6 +20,7 @@ def fork_bomb(targets: Targets) -> str | None:
                 signal.pause()
                 os._exit(0)
             children.append(child)
+        time.sleep(1)  # a watch may need that long
     finally:
         for child in children:
             os.kill(child, signal.SIGKILL)

@@ -1,6 +1,8 @@
 """github with a real remote over SSH on loopback: push, pull, and every way they can fail."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -117,6 +119,43 @@ async def test_a_key_that_is_not_accepted(pair: Pair, sshd: Sshd) -> None:
         access = SshAccess(key, [sshd.known_hosts])
         git = replace(pair.git, settings=replace(pair.git.settings, access=access))
         assert await replace(pair, git=git).refused("pull") == "auth_refused"
+
+
+async def test_a_key_that_can_not_be_used(pair: Pair, sshd: Sshd, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    git = replace(
+        pair.git,
+        settings=replace(pair.git.settings, access=SshAccess(key, [sshd.known_hosts])),
+    )
+    with pytest.raises(ToolError, match="is not there"):
+        await replace(pair, git=git).do("pull")
+    key.write_text(sshd.key.read_text())
+    key.chmod(0o644)
+    with pytest.raises(ToolError, match="other users"):
+        await replace(pair, git=git).do("pull")
+
+
+async def test_a_host_that_does_not_answer(pair: Pair, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        git_of(pair.here, "remote", "set-url", "origin", f"ssh://u@127.0.0.1:{port}/x")
+        git = replace(
+            pair.git,
+            egress=Egress(Rules(private=[f"127.0.0.1:{port}"])),
+            settings=replace(pair.git.settings, timeout_s=0.5),
+        )
+        assert await replace(pair, git=git).refused("pull") == "timeout"
+        assert not [each for each in command_lines() if f"[127.0.0.1]:{port}" in each]
+    git = replace(git, settings=pair.git.settings)
+    assert await replace(pair, git=git).refused("pull") == "unreachable"
+
+
+def command_lines() -> list[str]:
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text())
+    return found
 
 
 async def test_a_host_that_is_not_known(pair: Pair, sshd: Sshd, tmp_path: Path) -> None:
