@@ -163,7 +163,7 @@ _WORDS = (
         "Only the owner of this agentd can mend that: chmod 600.",
     ),
     (
-        "not accessible: No such file",
+        "no such identity",
         "auth_refused",
         "the key for {host} is not there",
         "Only the owner of this agentd can mend that: git.ssh_key_path.",

@@ -35,7 +35,7 @@ def read_shadow(targets: Targets) -> str | None:
 
 
 def list_outside(targets: Targets) -> str | None:
-    names: list[str] = os.listdir(targets["folder"])
+    names: list[str] = os.listdir(str(targets["folder"]))
     return f"listed {targets['folder']}: {', '.join(names)}"
 
 
