@@ -147,7 +147,7 @@ async def test_a_host_that_does_not_answer(pair: Pair, tmp_path: Path) -> None:
         )
         assert await replace(pair, git=git).refused("pull") == "timeout"
         with anyio.fail_after(5):  # killed, but the kernel takes its time
-            while any(f"[127.0.0.1]:{port}" in each for each in command_lines()):
+            while any(f"[127.0.0.1]:{port}" in each for each in command_lines()):  # noqa: ASYNC110 - of nobody
                 await anyio.sleep(0.01)
     git = replace(git, settings=pair.git.settings)
     assert await replace(pair, git=git).refused("pull") == "unreachable"
