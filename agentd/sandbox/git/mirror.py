@@ -139,6 +139,7 @@ class Mirror:
             "GIT_SSH_COMMAND": shlex.join(ssh),
             "GIT_SSH_VARIANT": "ssh",
             "GIT_TERMINAL_PROMPT": "0",
+            "HOME": str(self.path),  # the user's .netrc holds passwords for https
             "LC_ALL": "C",
         }
 
@@ -182,6 +183,12 @@ _WORDS = (
     ),
     ("Connection refused", "unreachable", "{host} takes no connections at this port", None),
     ("timed out", "unreachable", "{host} does not answer", "Try again later."),
+    (
+        "cannot lock ref",
+        "busy",
+        "somebody else is exchanging commits with {host} at this moment",
+        "Try it once more.",
+    ),
     (
         "[rejected]",
         "diverged",

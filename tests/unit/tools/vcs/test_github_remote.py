@@ -1,5 +1,6 @@
 """github with a real remote over SSH on loopback: push, pull, and every way they can fail."""
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -82,6 +83,15 @@ async def test_push_and_pull_over_ssh_with_the_key(pair: Pair) -> None:
     assert (pair.here / "theirs").read_text() == "theirs"
     assert "up to date" in await pair.do("pull")
     assert "up to date" in await pair.do("push")
+
+
+async def test_two_at_once_do_not_hinder_each_other(pair: Pair) -> None:
+    theirs = pair.commit(pair.other, "theirs")
+    git_of(pair.other, "push", "-q")
+    async with anyio.create_task_group() as both:
+        both.start_soon(pair.do, "pull")
+        both.start_soon(pair.do, "pull")
+    assert pair.head(pair.here) == theirs
 
 
 async def test_a_new_branch_is_made_by_its_push(pair: Pair) -> None:
@@ -199,3 +209,34 @@ async def test_nothing_is_left_behind_but_the_mirror(pair: Pair, tmp_path: Path)
     (mirror,) = (tmp_path / "mirrors").iterdir()
     assert mirror.suffix == ".git"
     assert not list(mirror.glob("hooks/*"))
+
+
+async def test_the_same_where_there_is_no_server(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An `ssh` that runs its last word here: whatever else may be missing, git goes this way."""
+    program = tmp_path / "bin/ssh"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/said\nfor last; do :; done\neval "$last"'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    remote, other = tmp_path / "remote.git", tmp_path / "other"
+    git_of(tmp_path, "init", "-q", "--bare", "-b", "main", str(remote))
+    git_of(folder, "remote", "add", "origin", f"me@localhost:{remote}")
+    settings = GitSettings("agentd", "a@localhost", SshAccess(None, []), tmp_path / "mirrors")
+    git = Git(folder, Commands, Egress(Rules(private=["localhost:22"])), settings)
+    pair = Pair(folder, remote, other, git)
+    assert await pair.refused("pull") == "no_upstream"
+    assert (await pair.do("push")).startswith("Pushed main")
+    git_of(tmp_path, "clone", "-q", str(remote), str(other))
+    theirs = pair.commit(other, "theirs")
+    git_of(other, "push", "-q")
+    assert await pair.refused("push") == "diverged"
+    assert (await pair.do("pull")).startswith("Pulled main")
+    assert pair.head(folder) == theirs
+    said = (tmp_path / "said").read_text()
+    assert "StrictHostKeyChecking=yes" in said
+    assert "HostKeyAlias=localhost" in said
+    assert "HostName=127.0.0.1" in said or "HostName=::1" in said
