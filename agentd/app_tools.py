@@ -64,7 +64,7 @@ def make_injector(
     http = Http(egress)
     on_host = host_commands(config)
     confine = partial(Commands, settings=commands.settings)
-    git = Git(config.workspace_path, confine, egress, git_settings(config))
+    git = Git(config.workspace_path.resolve(), confine, egress, git_settings(config))
     branches = _branches(config, clock, commands)
     return Injector(
         {

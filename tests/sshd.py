@@ -62,9 +62,22 @@ def running_sshd(folder: Path) -> Iterator[Sshd]:
         thread = threading.Thread(target=_serve, args=(listener, command), daemon=True)
         thread.start()
         names = ("key", "stranger", "known_hosts", "log")
-        yield Sshd(port, getpass.getuser(), *(folder / name for name in names))
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+        made = Sshd(port, getpass.getuser(), *(folder / name for name in names))
+        try:
+            _require_login(made)
+            yield made
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def _require_login(made: Sshd) -> None:
+    """Accounts without a shell or with a lock can not log in, and so can not be tested with."""
+    options = ["-F", "none", "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={made.known_hosts}"]
+    command = ["ssh", *options, "-i", made.key, "-p", str(made.port), "127.0.0.1", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=15)
+    if done.returncode != 0:
+        pytest.skip(f"sshd does not let {made.user} log in: {done.stderr.strip()[-200:]}")
 
 
 def _serve(listener: socket.socket, command: list[str]) -> None:

@@ -32,6 +32,7 @@ _COMMANDS = {
     "doctor": "agentd.cli.doctor:doctor",
     "health": "agentd.cli.health:health",
     "diagnostics": "agentd.cli.diagnostics:diagnostics",
+    "sandbox": "agentd.cli.sandbox:sandbox",
     "completion": "agentd.cli.completion:completion",
 }
 _HELP = {
@@ -51,6 +52,7 @@ _HELP = {
     "doctor": "Check this installation and say what to mend.",
     "health": "Say whether a daemon lives and is well; for health checks.",
     "diagnostics": "Show what the watchdog of each daemon has seen.",
+    "sandbox": "See how commands are confined, and attack that.",
     "completion": "Print the script that completes commands in your shell.",
 }
 

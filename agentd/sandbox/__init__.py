@@ -17,4 +17,9 @@ proxy.py       HTTP for commands that were granted network
 network.py     how such a command gets to it
 bridge.py      what stands between the two, inside the sandbox
 connections.py how it connects, and what went wrong with that
+host_commands.py  commands of the configuration that run outside, host_process.py runs them
+ssh.py         the OpenSSH client, told everything
+git/           git for an agent whose repositories may be hostile
+battery/       the proof: attacks from inside, watched from outside
+configured.py  host commands and git, as the configuration says them
 """

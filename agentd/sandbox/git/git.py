@@ -6,8 +6,9 @@ inside it. Push: a bundle comes out of the sandbox, the mirror takes it in and p
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
@@ -53,12 +54,13 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Git(Capability):
-    """`confine`: commands that reach the given folders only."""
+    """`confine`: commands that reach the given folders only. `turns`: of mirrors."""
 
     workspace: Path
     confine: Callable[[Sequence[Root]], Commands]
     egress: Egress
     settings: GitSettings
+    turns: dict[Path, anyio.Lock] = field(default_factory=dict[Path, anyio.Lock])
 
     async def status(self, folder: str) -> str:
         repository = await self._opened(folder)
@@ -110,18 +112,15 @@ class Git(Capability):
         repository = await self._opened(folder)
         facts = _checked(await repository.facts())
         branch = _upstream(facts)
-        mirror = await self._mirror(facts.fetch_url)
-        theirs = await mirror.fetch(branch)
-        if theirs is None:
-            raise _no_upstream(facts, branch)
-        if theirs == facts.commit:
-            return Moved(facts.branch, theirs, False)
-        near = await self._opened(folder, Root(mirror.path, writable=False))
-        here = f"refs/remotes/{facts.remote}/{branch}"
-        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        _whole(await near.git("fetch", *quiet, str(mirror.path), f"+{mirror.ref(branch)}:{here}"))
-        options = ("--ff-only", "--no-verify-signatures", "--no-autostash")
-        done = await repository.git("merge", *options, theirs)
+        async with self._mirror(facts.fetch_url) as mirror:
+            theirs = await mirror.fetch(branch)
+            if theirs is None:
+                raise _no_upstream(facts, branch)
+            if theirs == facts.commit:
+                return Moved(facts.branch, theirs, False)
+            await self._take_in(folder, facts, mirror, branch)
+            options = ("--ff-only", "--no-verify-signatures", "--no-autostash")
+            done = await repository.git("merge", *options, theirs)
         if "Not possible to fast-forward" in done.output or "refusing to merge" in done.output:
             raise ToolError(
                 "diverged",
@@ -140,12 +139,19 @@ class Git(Capability):
         if not facts.commit:
             raise ToolError("nothing_to_push", f"{facts.branch} has no commits yet")
         branch = _upstream(facts)
-        mirror = await self._mirror(facts.push_url)
-        theirs = await mirror.fetch(branch)
-        changed = theirs != facts.commit
-        said = await self._send(folder, facts, mirror, branch, theirs) if changed else ""
+        async with self._mirror(facts.push_url) as mirror:
+            theirs = await mirror.fetch(branch)
+            changed = theirs != facts.commit
+            said = await self._send(folder, facts, mirror, branch, theirs) if changed else ""
         await self._note_upstream(repository, facts, branch)
         return Moved(facts.branch, facts.commit, changed, said)
+
+    async def _take_in(self, folder: str, facts: Facts, mirror: Mirror, branch: str) -> None:
+        """What the mirror has of the branch, as the repository's picture of its remote."""
+        near = await self._opened(folder, Root(mirror.path, writable=False))
+        here = f"refs/remotes/{facts.remote}/{branch}"
+        quiet = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        _whole(await near.git("fetch", *quiet, str(mirror.path), f"+{mirror.ref(branch)}:{here}"))
 
     async def _send(
         self, folder: str, facts: Facts, mirror: Mirror, branch: str, theirs: str | None
@@ -174,7 +180,9 @@ class Git(Capability):
             _whole(await repository.git("config", f"{name}.remote", facts.remote))
             _whole(await repository.git("config", f"{name}.merge", f"refs/heads/{branch}"))
 
-    async def _mirror(self, url: str) -> Mirror:
+    @asynccontextmanager
+    async def _mirror(self, url: str) -> AsyncGenerator[Mirror]:
+        """The mirror of a remote, for us alone in this daemon."""
         remote = parse_address(url)
         try:
             numbers = await self.egress.addresses(remote.host, remote.port)
@@ -182,8 +190,9 @@ class Git(Capability):
             raise ToolError("host_not_found", f"{remote.host} has no address: {error}") from error
         path = mirror_path(self.settings.mirrors, remote)
         mirror = Mirror(path, remote, numbers[0], self.settings.access, self.settings.timeout_s)
-        await mirror.prepare()
-        return mirror
+        async with self.turns.setdefault(path, anyio.Lock()):
+            await mirror.prepare()
+            yield mirror
 
     async def _opened(self, folder: str, *also: Root) -> Repository:
         given = Repository(

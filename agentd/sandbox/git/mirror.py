@@ -139,6 +139,7 @@ class Mirror:
             "GIT_SSH_COMMAND": shlex.join(ssh),
             "GIT_SSH_VARIANT": "ssh",
             "GIT_TERMINAL_PROMPT": "0",
+            "HOME": str(self.path),  # the user's .netrc holds passwords for https
             "LC_ALL": "C",
         }
 
@@ -157,6 +158,18 @@ _WORDS = (
         "Only the owner of this agentd can mend that: known_hosts_path and accept_new_hosts.",
     ),
     (
+        "UNPROTECTED PRIVATE KEY FILE",
+        "auth_refused",
+        "the key for {host} can be read by other users, so that ssh does not use it",
+        "Only the owner of this agentd can mend that: chmod 600.",
+    ),
+    (
+        "no such identity",
+        "auth_refused",
+        "the key for {host} is not there",
+        "Only the owner of this agentd can mend that: git.ssh_key_path.",
+    ),
+    (
         "Permission denied (",
         "auth_refused",
         "{host} does not accept the key",
@@ -167,6 +180,14 @@ _WORDS = (
         "auth_refused",
         "{host} wants a user name and a password, and there are none",
         "Use the SSH address of the repository; the owner's key is tried there.",
+    ),
+    ("Connection refused", "unreachable", "{host} takes no connections at this port", None),
+    ("timed out", "unreachable", "{host} does not answer", "Try again later."),
+    (
+        "cannot lock ref",
+        "busy",
+        "somebody else is exchanging commits with {host} at this moment",
+        "Try it once more.",
     ),
     (
         "[rejected]",

@@ -1,9 +1,13 @@
 """github with a real remote over SSH on loopback: push, pull, and every way they can fail."""
 
+import os
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from agentd.domain.errors import ToolError
@@ -81,6 +85,15 @@ async def test_push_and_pull_over_ssh_with_the_key(pair: Pair) -> None:
     assert "up to date" in await pair.do("push")
 
 
+async def test_two_at_once_do_not_hinder_each_other(pair: Pair) -> None:
+    theirs = pair.commit(pair.other, "theirs")
+    git_of(pair.other, "push", "-q")
+    async with anyio.create_task_group() as both:
+        both.start_soon(pair.do, "pull")
+        both.start_soon(pair.do, "pull")
+    assert pair.head(pair.here) == theirs
+
+
 async def test_a_new_branch_is_made_by_its_push(pair: Pair) -> None:
     git_of(pair.here, "switch", "-q", "-c", "feature/one")
     assert await pair.refused("pull") == "no_upstream"
@@ -117,6 +130,45 @@ async def test_a_key_that_is_not_accepted(pair: Pair, sshd: Sshd) -> None:
         access = SshAccess(key, [sshd.known_hosts])
         git = replace(pair.git, settings=replace(pair.git.settings, access=access))
         assert await replace(pair, git=git).refused("pull") == "auth_refused"
+
+
+async def test_a_key_that_can_not_be_used(pair: Pair, sshd: Sshd, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    git = replace(
+        pair.git,
+        settings=replace(pair.git.settings, access=SshAccess(key, [sshd.known_hosts])),
+    )
+    with pytest.raises(ToolError, match="is not there"):
+        await replace(pair, git=git).do("pull")
+    key.write_text(sshd.key.read_text())
+    key.chmod(0o644)
+    with pytest.raises(ToolError, match="other users"):
+        await replace(pair, git=git).do("pull")
+
+
+async def test_a_host_that_does_not_answer(pair: Pair, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        git_of(pair.here, "remote", "set-url", "origin", f"ssh://u@127.0.0.1:{port}/x")
+        git = replace(
+            pair.git,
+            egress=Egress(Rules(private=[f"127.0.0.1:{port}"])),
+            settings=replace(pair.git.settings, timeout_s=0.5),
+        )
+        assert await replace(pair, git=git).refused("pull") == "timeout"
+        with anyio.fail_after(5):  # killed, but the kernel takes its time
+            while any(f"[127.0.0.1]:{port}" in each for each in command_lines()):  # noqa: ASYNC110 - of nobody
+                await anyio.sleep(0.01)
+    git = replace(git, settings=pair.git.settings)
+    assert await replace(pair, git=git).refused("pull") == "unreachable"
+
+
+def command_lines() -> list[str]:
+    found: list[str] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text())
+    return found
 
 
 async def test_a_host_that_is_not_known(pair: Pair, sshd: Sshd, tmp_path: Path) -> None:
@@ -157,3 +209,34 @@ async def test_nothing_is_left_behind_but_the_mirror(pair: Pair, tmp_path: Path)
     (mirror,) = (tmp_path / "mirrors").iterdir()
     assert mirror.suffix == ".git"
     assert not list(mirror.glob("hooks/*"))
+
+
+async def test_the_same_where_there_is_no_server(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An `ssh` that runs its last word here: whatever else may be missing, git goes this way."""
+    program = tmp_path / "bin/ssh"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/said\nfor last; do :; done\neval "$last"'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    remote, other = tmp_path / "remote.git", tmp_path / "other"
+    git_of(tmp_path, "init", "-q", "--bare", "-b", "main", str(remote))
+    git_of(folder, "remote", "add", "origin", f"me@localhost:{remote}")
+    settings = GitSettings("agentd", "a@localhost", SshAccess(None, []), tmp_path / "mirrors")
+    git = Git(folder, Commands, Egress(Rules(private=["localhost:22"])), settings)
+    pair = Pair(folder, remote, other, git)
+    assert await pair.refused("pull") == "no_upstream"
+    assert (await pair.do("push")).startswith("Pushed main")
+    git_of(tmp_path, "clone", "-q", str(remote), str(other))
+    theirs = pair.commit(other, "theirs")
+    git_of(other, "push", "-q")
+    assert await pair.refused("push") == "diverged"
+    assert (await pair.do("pull")).startswith("Pulled main")
+    assert pair.head(folder) == theirs
+    said = (tmp_path / "said").read_text()
+    assert "StrictHostKeyChecking=yes" in said
+    assert "HostKeyAlias=localhost" in said
+    assert "HostName=127.0.0.1" in said or "HostName=::1" in said
