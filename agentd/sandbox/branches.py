@@ -31,6 +31,9 @@ _log = structlog.get_logger()
 _STARTED, _OUTCOME, _MERGED, _LOCK = "started.json", "outcome.json", "merged", "lock"
 _HOLDER_S = 15.0  # another daemon that lost the run ends its command within this time
 _LOOK_S = 0.1
+# What an overlay does otherwise than a disk: a folder that was there can not be renamed, only moved
+# by copying, and a file gets another number when it is linked. Most programs cope; these do not.
+_MISFITS = ("Invalid cross-device link", "hardlink different from source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,11 @@ class Branches(Capability):
         place = self._place(key)
         await anyio.to_thread.run_sync(self._clear_siblings, key)
         async with _held(place):
-            return await self._run(place, key, command)
+            finished = await self._run(place, key, command)
+        if finished is None:
+            await self.note_direct(key)
+            finished = await self._commands.run(command)
+        return finished
 
     async def note_direct(self, key: CallKey) -> None:
         """Say that this call works on no branch: what a crash leaves of it nobody can know."""
@@ -93,12 +100,15 @@ class Branches(Capability):
         """Finish or drop what processes that are gone have left; remove what is old."""
         await anyio.to_thread.run_sync(self._settle_all)
 
-    async def _run(self, place: _Place, key: CallKey, command: Command) -> Finished:
+    async def _run(self, place: _Place, key: CallKey, command: Command) -> Finished | None:
+        """None: it can not work on a branch, and nothing of it has happened."""
         started = {"branch": True, "digest": _digest(command)}
         forget = True
         try:
             overlays = await anyio.to_thread.run_sync(self._prepare, place, started)
             finished = await self._commands.run(command, overlays)
+            if any(sign in finished.output for sign in _MISFITS):
+                return None
             forget = "/" not in key.text  # of no task: nobody will ask for it again
             with anyio.CancelScope(shield=True):
                 try:
