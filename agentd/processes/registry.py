@@ -83,16 +83,21 @@ class Processes(Capability):
         """Processes can be started in the block, and are ended after it."""
         self._settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         await self._forget()
+        failure: Exception | None = None
         async with anyio.create_task_group() as tasks, anyio.create_task_group() as looking:
             self._tasks = tasks
             looking.start_soon(self._look)
             try:
                 yield
+            except Exception as error:  # noqa: BLE001 - raised again, but not as a group
+                failure = error
             finally:
                 self._tasks = None
                 looking.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await self._end(list(self._running.values()), "the daemon stopped")
+        if failure is not None:
+            raise failure
 
     async def start(self, run: Run, command: Command, shown: str) -> str:
         """The id of the new process. `shown`: the command as people read it. Raises ToolError."""
@@ -178,6 +183,8 @@ class Processes(Capability):
                         process.why = process.why or f"timed out after {command.timeout_s:g}s"
                     if child.exceeded is not None:
                         process.why, code = child.exceeded, None
+                    elif child.failure() is not None:
+                        process.why, code = "it could not be started: see its output", None
         except ToolError as error:
             process.why = error.message
             failures.append(error)

@@ -18,7 +18,7 @@ _COMMAND = """
 set -e; n=$(wc -l < count); echo x >> count; mkdir -p a$n/b; echo $n > a$n/b/c
 rm -r old; mkdir old; echo $n > old/new; rm gone$n; ln -s count link$n; echo said $n
 """
-_TOOLS = '''
+_TOOLS = """
 import os, signal
 from pathlib import Path
 from agentd.sandbox import merge
@@ -53,7 +53,7 @@ match MOMENT:
         wrap(merge, "_moved", before=True)
     case "merged":
         wrap(Branches, "_keep")
-'''
+"""
 _CALLS = 3
 _MOMENTS = [("ended", 0), ("recorded", 0), ("merging", 1), ("merged", 0)]
 
@@ -165,5 +165,3 @@ def _processes(command: str) -> int:
             except OSError:
                 continue
     return found
-
-

@@ -117,7 +117,9 @@ async def test_all_kinds_of_changes_are_there_when_it_has_ended(tmp_path: Path) 
     assert stat.S_IMODE((workspace / "locked").stat().st_mode) == 0o500
     assert stat.S_IMODE((workspace / "old").stat().st_mode) == 0o700
     assert (workspace / "hard").stat().st_ino == (workspace / "new" / "deeper" / "c").stat().st_ino
-    marks = [mark for path in workspace.rglob("*") for mark in os.listxattr(path, follow_symlinks=False)]
+    marks = [
+        mark for path in workspace.rglob("*") for mark in os.listxattr(path, follow_symlinks=False)
+    ]
     assert marks == []
     left = {path.name for path in (tmp_path / "branches").glob("*/*")}
     assert left == {"lock", "started.json", "outcome.json", "merged"}
@@ -131,7 +133,9 @@ async def test_the_same_on_another_disk(tmp_path: Path) -> None:
     try:
         fill(other)
         settings = CommandSettings(branches=tmp_path / "branches")
-        branches = Branches(tmp_path / "branches", Commands([Root(other)], settings), HandClock(), 9)
+        branches = Branches(
+            tmp_path / "branches", Commands([Root(other)], settings), HandClock(), 9
+        )
         done = await branches.run(KEY, shell(EVERYTHING))
         assert done.exit_code == 0, done
         assert tree(other) == EXPECTED
@@ -292,7 +296,9 @@ async def test_symlinks_are_not_followed_by_a_merge(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("1")
-    await run(tmp_path, f"ln -s {outside} way; ln -s {outside}/kept file; mkdir real; echo 1 > real/a")
+    await run(
+        tmp_path, f"ln -s {outside} way; ln -s {outside}/kept file; mkdir real; echo 1 > real/a"
+    )
     await run(tmp_path, "rm way; mkdir way; echo 2 > way/kept; rm file; echo 2 > file")
     assert tree(outside) == {"kept": "1"}
     assert tree(tmp_path / "workspace")["way/kept"] == "2\n"
@@ -306,7 +312,9 @@ class TestPrograms:
         who = "git config user.name A; git config user.email a@b.c"
         await run(tmp_path, f"set -e; git init -q a; cd a; {who}; echo 1 > f; git add f")
         await run(tmp_path, "set -e; cd a; git commit -qm one; git checkout -qb side; echo 2 >> f")
-        await run(tmp_path, "set -e; cd a; git commit -qam two; git checkout -q -; git merge -q side")
+        await run(
+            tmp_path, "set -e; cd a; git commit -qam two; git checkout -q -; git merge -q side"
+        )
         await run(tmp_path, "set -e; git clone -q --no-local a b; cd a; git gc -q; git mv f g")
         said = await run(tmp_path, "cd a; git fsck && git log --oneline | wc -l; cat ../b/f")
         assert said.splitlines()[-3:] == ["2", "1", "2"]
@@ -323,7 +331,10 @@ class TestPrograms:
         assert (tmp_path / "workspace" / "once").read_text() == "x\n"
 
     async def test_tar_and_copies(self, tmp_path: Path) -> None:
-        await run(tmp_path, "mkdir -p a/b; echo 1 > a/b/c; ln -s b a/l; chmod 640 a/b/c; touch -d @9 a/b/c")
+        await run(
+            tmp_path,
+            "mkdir -p a/b; echo 1 > a/b/c; ln -s b a/l; chmod 640 a/b/c; touch -d @9 a/b/c",
+        )
         await run(tmp_path, "cp -a a copy; tar cf t.tar a; mkdir x; tar xf t.tar -C x; mv a/b a/d")
         workspace = tmp_path / "workspace"
         for name in ("copy/b/c", "x/a/b/c", "a/d/c"):
@@ -338,7 +349,9 @@ class TestPrograms:
         made = base + "c.execute('PRAGMA journal_mode=wal'); c.execute('CREATE TABLE t (a)')"
         await run(tmp_path, f'/usr/bin/python3 -c "{made}"')
         filled = base + "c.execute('INSERT INTO t VALUES (7)'); c.commit()"
-        await run(tmp_path, f'/usr/bin/python3 -c "{filled}"; v/bin/python -c "import this" | wc -l')
+        await run(
+            tmp_path, f'/usr/bin/python3 -c "{filled}"; v/bin/python -c "import this" | wc -l'
+        )
         with sqlite3.connect(tmp_path / "workspace" / "x.db") as db:
             assert db.execute("SELECT a FROM t").fetchall() == [(7,)]
         db.close()

@@ -122,9 +122,7 @@ async def test_system_calls_that_nobody_needs_are_refused(tmp_path: Path) -> Non
     python = Path("/usr/bin/python3")
     if not python.exists():
         pytest.skip("there is no /usr/bin/python3 to make calls with")
-    done = await commands.run(
-        Command([str(python), "-c", _CALLS.replace("CALLS", str(calls))], 10)
-    )
+    done = await commands.run(Command([str(python), "-c", _CALLS.replace("CALLS", str(calls))], 10))
     said = dict(line.split() for line in done.output.splitlines())
     assert said == {**{str(number): "EPERM" for number in calls}, "vsock": "EAFNOSUPPORT"}
     # clone3 hides its flags: a program is told that there is none.
@@ -239,7 +237,9 @@ async def test_a_machine_that_can_not_confine_refuses_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n")
+    broken.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
+    )
     broken.chmod(0o755)
     monkeypatch.setattr("agentd.sandbox.commands.bwrap_program", lambda: broken)
     commands = make_commands(tmp_path)
@@ -293,7 +293,9 @@ def _plain(path: Path) -> Commands:
 def _runs(command: str) -> bool:
     wanted = command.encode()
     return any(
-        wanted in _read(path / "cmdline") for path in Path("/proc").iterdir() if path.name.isdecimal()
+        wanted in _read(path / "cmdline")
+        for path in Path("/proc").iterdir()
+        if path.name.isdecimal()
     )
 
 
