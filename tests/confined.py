@@ -44,7 +44,7 @@ def here(path: Path) -> Features:
 async def until(is_so: Callable[[], bool]) -> None:
     """Wait for a fact."""
     with anyio.fail_after(10):
-        while not is_so():
+        while not is_so():  # noqa: ASYNC110 - the world tells nobody
             await anyio.sleep(0.01)
 
 

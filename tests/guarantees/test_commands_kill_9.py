@@ -1,4 +1,4 @@
-"""kill -9 of a daemon around a command: its changes are there once, all or none; no process stays."""
+"""kill -9 of a daemon around a command: all of its changes or none, once; no process stays."""
 
 import signal
 from pathlib import Path

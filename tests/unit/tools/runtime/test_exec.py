@@ -79,7 +79,7 @@ async def test_exec_keeps_100_000_characters_and_counts_the_rest(tmp_path: Path)
         assert "[… 150004 characters are missing here …]" in done.content
 
 
-@pytest.mark.requirement("S4-06", "C7")
+@pytest.mark.requirement("S4-06")
 async def test_bash_is_exec_with_markers_and_thirty_seconds(tmp_path: Path) -> None:
     async with toolbox(tmp_path) as (tools, ask):
         bash = tools.registry.find("bash")
