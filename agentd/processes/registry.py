@@ -6,7 +6,7 @@ daemon, and when the daemon stops; when the daemon is killed, the kernel kills i
 
 import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -96,6 +96,8 @@ class Processes(Capability):
                 looking.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await self._end(list(self._running.values()), "the daemon stopped")
+        with suppress(OSError):  # there are logs in it
+            self._settings.folder.rmdir()
         if failure is not None:
             raise failure
 

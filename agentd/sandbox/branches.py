@@ -125,7 +125,7 @@ class Branches(Capability):
     def _prepare(self, place: _Place, started: Mapping[str, object]) -> list[Overlay]:
         _empty(place)
         overlays = make_branch(place.path, self._roots)
-        _write(place.path, _STARTED, started)
+        _write(place.path, _STARTED, started, lasting=False)  # else nothing has happened
         return overlays
 
     def _keep(self, place: _Place, finished: Finished) -> None:
@@ -145,7 +145,7 @@ class Branches(Capability):
             for each in branch_of(place.path, self._roots):
                 if each.upper.is_dir():
                     _merge(each.upper, each.root, place.trash)
-            _write(place.path, _MERGED, {})
+            _write(place.path, _MERGED, {}, lasting=False)  # else it is looked at again
         _empty(place, but=(_STARTED, _OUTCOME, _MERGED))
         return Finished(**outcome)
 
@@ -226,16 +226,19 @@ def _empty(place: _Place, but: Sequence[str] = ()) -> None:
             entry.unlink()
 
 
-def _write(folder: Path, name: str, value: object) -> None:
-    """So that it is there whole, or not at all, even after a power cut."""
+def _write(folder: Path, name: str, value: object, *, lasting: bool = True) -> None:
+    """So that it is there whole, or not at all. `lasting`: even after a power cut."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = folder / f"{name}.new"
     new.touch(mode=0o600)
     with new.open("w") as file:
         json.dump(value, file)
         file.flush()
-        os.fsync(file.fileno())
+        if lasting:
+            os.fsync(file.fileno())
     new.rename(folder / name)
+    if not lasting:
+        return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
