@@ -144,7 +144,8 @@ def make_commands(config: Config) -> Commands:
         ),
         confined=config.sandbox == "on",
         environment={name: os.environ[name] for name in own.environment if name in os.environ},
-        branches=config.branches_path if own.transactional else None,
+        # What a command does in the network can not be taken back with its files.
+        branches=config.branches_path if own.transactional and own.network == "none" else None,
     )
     return Commands([Root(config.workspace_path.resolve()), *_further_roots(config)], settings)
 

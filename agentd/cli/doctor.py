@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import anyio
 import click
 
+from agentd.app_commands import make_commands
 from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
 from agentd.cli.output import print_json
 from agentd.config import Config
@@ -105,6 +107,20 @@ def _workspace(context: Context) -> Finding:
     return Finding("workspace", True, f"{path}, {count} entries{further}")
 
 
+def _sandbox(context: Context) -> Finding:
+    features = anyio.run(make_commands(context.config).features)
+    if context.config.sandbox == "off":
+        return Finding("sandbox", None, "off: commands run with all rights of the daemon")
+    if not features.confines:
+        text = f"commands are refused: {'; '.join(features.lacking)}"
+        return Finding("sandbox", None, text, " ".join(features.remedies))
+    lacking = [
+        *([] if features.filters else ["no filter of system calls for this processor"]),
+        *([] if features.branches else ["no branches: a crash may leave a command half done"]),
+    ]
+    return Finding("sandbox", None if lacking else True, "; ".join(["confines", *lacking]))
+
+
 def _model(context: Context) -> Finding:
     return _of_model("model", context.config, context.config.agent.model)
 
@@ -189,6 +205,7 @@ _CHECKS: dict[str, Check] = {
     "disk": _disk,
     "database": _database,
     "workspace": _workspace,
+    "sandbox": _sandbox,
     "model": _model,
     "fallback": _fallback,
     "prices": _prices,

@@ -6,7 +6,7 @@ daemon, and when the daemon stops; when the daemon is killed, the kernel kills i
 
 import signal
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -83,16 +83,23 @@ class Processes(Capability):
         """Processes can be started in the block, and are ended after it."""
         self._settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         await self._forget()
+        failure: Exception | None = None
         async with anyio.create_task_group() as tasks, anyio.create_task_group() as looking:
             self._tasks = tasks
             looking.start_soon(self._look)
             try:
                 yield
+            except Exception as error:  # noqa: BLE001 - raised again, but not as a group
+                failure = error
             finally:
                 self._tasks = None
                 looking.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await self._end(list(self._running.values()), "the daemon stopped")
+        with suppress(OSError):  # there are logs in it
+            self._settings.folder.rmdir()
+        if failure is not None:
+            raise failure
 
     async def start(self, run: Run, command: Command, shown: str) -> str:
         """The id of the new process. `shown`: the command as people read it. Raises ToolError."""
@@ -178,6 +185,8 @@ class Processes(Capability):
                         process.why = process.why or f"timed out after {command.timeout_s:g}s"
                     if child.exceeded is not None:
                         process.why, code = child.exceeded, None
+                    elif child.failure() is not None:
+                        process.why, code = "it could not be started: see its output", None
         except ToolError as error:
             process.why = error.message
             failures.append(error)

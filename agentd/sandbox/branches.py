@@ -9,9 +9,9 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ _log = structlog.get_logger()
 _STARTED, _OUTCOME, _MERGED, _LOCK = "started.json", "outcome.json", "merged", "lock"
 _HOLDER_S = 15.0  # another daemon that lost the run ends its command within this time
 _LOOK_S = 0.1
+# What an overlay does otherwise than a disk: a folder that was there can not be renamed, only moved
+# by copying, and a file gets another number when it is linked. Most programs cope; these do not.
+_MISFITS = ("Invalid cross-device link", "hardlink different from source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,24 @@ class _Place:
 
 
 class Branches(Capability):
-    """`folder`: where the branches lie, best on the disk of the files themselves."""
+    """`folder`: where the branches lie, best on the disk of the files themselves.
 
-    def __init__(self, folder: Path, commands: Commands, clock: Clock, keep_s: float) -> None:
+    `redact`: applied to what a command printed before it is written down or told.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        commands: Commands,
+        clock: Clock,
+        keep_s: float,
+        redact: Callable[[str], str] = str,
+    ) -> None:
         self._folder = folder
         self._commands = commands
         self._clock = clock
         self._keep_s = keep_s
+        self._redact = redact
         self._roots = commands.branched_roots()
 
     async def run(self, key: CallKey, command: Command) -> Finished:
@@ -65,7 +79,11 @@ class Branches(Capability):
         place = self._place(key)
         await anyio.to_thread.run_sync(self._clear_siblings, key)
         async with _held(place):
-            return await self._run(place, key, command)
+            finished = await self._run(place, key, command)
+        if finished is None:
+            await self.note_direct(key)
+            finished = await self._commands.run(command)
+        return finished
 
     async def note_direct(self, key: CallKey) -> None:
         """Say that this call works on no branch: what a crash leaves of it nobody can know."""
@@ -87,22 +105,27 @@ class Branches(Capability):
                 raise _unknown()
             if started["digest"] != _digest(command):
                 return None  # of an earlier call that bore the same name
-            return await anyio.to_thread.run_sync(self._settle, place)
+            return await anyio.to_thread.run_sync(self._settle, place, started)
 
     async def settle(self) -> None:
         """Finish or drop what processes that are gone have left; remove what is old."""
         await anyio.to_thread.run_sync(self._settle_all)
 
-    async def _run(self, place: _Place, key: CallKey, command: Command) -> Finished:
-        started = {"branch": True, "digest": _digest(command)}
+    async def _run(self, place: _Place, key: CallKey, command: Command) -> Finished | None:
+        """None: it can not work on a branch, and nothing of it has happened."""
+        roots = [str(root) for root in self._roots]
+        started = {"branch": True, "digest": _digest(command), "roots": roots}
         forget = True
         try:
             overlays = await anyio.to_thread.run_sync(self._prepare, place, started)
             finished = await self._commands.run(command, overlays)
+            finished = replace(finished, output=self._redact(finished.output))
+            if any(sign in finished.output for sign in _MISFITS):
+                return None
             forget = "/" not in key.text  # of no task: nobody will ask for it again
             with anyio.CancelScope(shield=True):
                 try:
-                    await anyio.to_thread.run_sync(self._keep, place, finished)
+                    await anyio.to_thread.run_sync(self._keep, place, started, finished)
                 except BaseException:
                     forget = False  # what could not be merged is tried again
                     raise
@@ -115,16 +138,16 @@ class Branches(Capability):
     def _prepare(self, place: _Place, started: Mapping[str, object]) -> list[Overlay]:
         _empty(place)
         overlays = make_branch(place.path, self._roots)
-        _write(place.path, _STARTED, started)
+        _write(place.path, _STARTED, started, lasting=False)  # else nothing has happened
         return overlays
 
-    def _keep(self, place: _Place, finished: Finished) -> None:
+    def _keep(self, place: _Place, started: Mapping[str, Any], finished: Finished) -> None:
         if is_disk_limit(finished.exceeded):
             _empty(place, but=(_STARTED,))
         _write(place.path, _OUTCOME, asdict(finished))
-        self._settle(place)
+        self._settle(place, started)
 
-    def _settle(self, place: _Place) -> Finished | None:
+    def _settle(self, place: _Place, started: Mapping[str, Any]) -> Finished | None:
         """Finish the merge, if the command had ended; else drop its branch. By its holder."""
         outcome = _read(place.path / _OUTCOME)
         if outcome is None:
@@ -132,10 +155,12 @@ class Branches(Capability):
             return None
         if not (place.path / _MERGED).exists():
             place.trash.mkdir(exist_ok=True)
-            for each in branch_of(place.path, self._roots):
+            for each in branch_of(place.path, [Path(root) for root in started["roots"]]):
+                if each.root not in self._roots:
+                    raise _not_merged(each.root, "it may not be written any more")
                 if each.upper.is_dir():
                     _merge(each.upper, each.root, place.trash)
-            _write(place.path, _MERGED, {})
+            _write(place.path, _MERGED, {}, lasting=False)  # else it is looked at again
         _empty(place, but=(_STARTED, _OUTCOME, _MERGED))
         return Finished(**outcome)
 
@@ -147,7 +172,7 @@ class Branches(Capability):
                 try:
                     started = _read(path / _STARTED)
                     if started is not None and started["branch"]:
-                        self._settle(place)
+                        self._settle(place, started)
                     if path.stat().st_mtime < oldest or started is None:
                         remove_tree(path)
                 except (OSError, ToolError, ValueError) as error:
@@ -198,12 +223,16 @@ def _merge(upper: Path, root: Path, trash: Path) -> None:
     try:
         merge(upper, root, trash)
     except OSError as error:
-        raise ToolError(
-            "changes_not_merged",
-            f"the command ended, but not all of its changes could be brought into {root}: {error}",
-            next_action_hint="Look at what is there before going on. The rest is tried again when "
-            "the daemon starts.",
-        ) from error
+        raise _not_merged(root, str(error)) from error
+
+
+def _not_merged(root: Path, why: str) -> ToolError:
+    return ToolError(
+        "changes_not_merged",
+        f"the command ended, but not all of its changes could be brought into {root}: {why}",
+        next_action_hint="Look at what is there before going on. The rest is tried again when the "
+        "daemon starts.",
+    )
 
 
 def _empty(place: _Place, but: Sequence[str] = ()) -> None:
@@ -216,16 +245,19 @@ def _empty(place: _Place, but: Sequence[str] = ()) -> None:
             entry.unlink()
 
 
-def _write(folder: Path, name: str, value: object) -> None:
-    """So that it is there whole, or not at all, even after a power cut."""
+def _write(folder: Path, name: str, value: object, *, lasting: bool = True) -> None:
+    """So that it is there whole, or not at all. `lasting`: even after a power cut."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = folder / f"{name}.new"
     new.touch(mode=0o600)
     with new.open("w") as file:
         json.dump(value, file)
         file.flush()
-        os.fsync(file.fileno())
+        if lasting:
+            os.fsync(file.fileno())
     new.rename(folder / name)
+    if not lasting:
+        return
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

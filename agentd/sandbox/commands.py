@@ -174,7 +174,7 @@ class Commands(Capability):
             return False
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(remove_tree, folder)
+                await anyio.to_thread.run_sync(_forget, folder)
 
     async def _try(self, overlays: Sequence[Overlay]) -> str | None:
         """What went wrong, in bwrap's words; None when it works."""
@@ -186,6 +186,13 @@ class Commands(Capability):
         except ToolError as error:
             return error.message
         return None if done.exit_code == 0 else done.output
+
+
+def _forget(probe: Path) -> None:
+    """Remove what a probe left, and the folder for branches if there is nothing else in it."""
+    with suppress(OSError):
+        remove_tree(probe)
+        probe.parent.rmdir()
 
 
 def _not_run(said: str) -> ToolError:

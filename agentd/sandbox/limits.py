@@ -40,7 +40,9 @@ class Limits:
 
 
 def limit_process(pid: int, limits: Limits) -> None:
-    """Set the kernel's limits of a process; those that it starts inherit them."""
+    """Set the kernel's limits of a process; those that it starts inherit them. Linux only."""
+    if not hasattr(resource, "prlimit"):
+        return
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_s,
         resource.RLIMIT_DATA: limits.memory_mb * _MB,

@@ -10,7 +10,8 @@ import errno
 import os
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agentd.domain.ids import new_id
@@ -133,14 +134,11 @@ def _moved(source: int, target: int | None, name: str, to: Path | None = None) -
         os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
     except PermissionError:
         # A folder that may not be written can not change its parent, but for root.
-        mode = stat.S_IMODE(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode)
-        fd = os.open(name, _FOLDER, dir_fd=source)
-        try:
-            os.fchmod(fd, mode | 0o700)
+        with _pinned(source, name) as folder:
+            mode = stat.S_IMODE(folder.stat().st_mode)
+            folder.chmod(mode | 0o700)
             os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
-            os.fchmod(fd, mode)
-        finally:
-            os.close(fd)
+            folder.chmod(mode)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
@@ -179,8 +177,19 @@ def _open_folder(folder: int, name: str) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
-        os.chmod(name, 0o700, dir_fd=folder)
+        with _pinned(folder, name) as pinned:
+            pinned.chmod(0o700)
         return os.open(name, _FOLDER, dir_fd=folder)
+
+
+@contextmanager
+def _pinned(folder: int, name: str) -> Generator[Path]:
+    """A path to that very folder, whatever takes its name meanwhile, even if it may not be read."""
+    fd = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        yield Path(f"/proc/self/fd/{fd}")
+    finally:
+        os.close(fd)
 
 
 def _is_opaque(folder: int, name: str) -> bool:

@@ -26,7 +26,7 @@ def marked(variable: str) -> list[int]:
     wanted = variable.encode()
     return [
         int(path.name)
-        for path in _PROC.iterdir()
+        for path in (_PROC.iterdir() if _PROC.is_dir() else ())
         if path.name.isdecimal() and wanted in _read(path / "environ").split(b"\0")
     ]
 

@@ -153,7 +153,6 @@ async def exec(  # noqa: PLR0913, A001 - four capabilities, six inputs; its name
     It sees a read-only system and the workspace, and has no network unless that was granted. /tmp
     is its own: what one command leaves there is gone for the next. Everything that it started ends
     with it, unless `background` is set. Its changes of files count all together when it has ended.
-    mv can move a folder; `git mv` of a folder can not (use mv, then git add).
     """
     asked = _command(commands, command, workdir, env, input, timeout)
     # A configured host command goes another way here: HostCommands.find(command), then run;
