@@ -167,5 +167,6 @@ def _processes(config: Config, store: Store, clock: Clock, commands: Commands) -
         log_mb=config.commands.log_mb,
         keep_days=config.commands.keep_days,
         is_alive=partial(is_alive, config.run_path),
+        redactor=store.redactor,
     )
     return Processes(commands, ProcessStore(store, clock), clock, settings)

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import click
 
-from agentd.app_commands import make_commands
+from agentd.app_tools import make_commands
 from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
 from agentd.cli.output import print_json
 from agentd.config import Config

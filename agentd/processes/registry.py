@@ -19,6 +19,8 @@ from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.errors import AgentdError, StoreError, ToolError
 from agentd.domain.ids import DaemonId, SessionId, new_id
+from agentd.domain.redacted_stream import RedactedStream
+from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.processes.log import Part, ProcessLog
 from agentd.sandbox.commands import Command, Commands
@@ -38,16 +40,23 @@ class _Process:
     id: str
     run: Run
     log: ProcessLog
+    stream: RedactedStream
     child: Running | None = None
     why: str | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
     def heard(self, data: bytes) -> None:
+        self._keep(self.stream.feed(data))
+
+    def _keep(self, data: bytes) -> None:
         try:
             self.log.append(data)
         except OSError as error:
             self.end(f"its output could not be kept: {error}")
+
+    def heard_all(self) -> None:
+        self._keep(self.stream.end())
 
     def end(self, why: str) -> None:
         self.why = self.why or why
@@ -56,12 +65,16 @@ class _Process:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`folder`: of the logs. `is_alive`: whether a daemon of this home still runs."""
+    """`folder`: of the logs. `is_alive`: whether a daemon of this home still runs.
+
+    `redactor`: takes secrets out of what is kept.
+    """
 
     folder: Path
     log_mb: int
     keep_days: float
     is_alive: Callable[[DaemonId], bool]
+    redactor: Redactor
 
 
 class Processes(Capability):
@@ -110,7 +123,8 @@ class Processes(Capability):
                 next_action_hint="Run it without background.",
             )
         process_id = new_id()
-        process = _Process(process_id, run, self._log(process_id))
+        stream = RedactedStream(self._settings.redactor)
+        process = _Process(process_id, run, self._log(process_id), stream)
         await self._store.add(process_id, run, shown)
         self._running[process_id] = process
         started: anyio.Event = anyio.Event()
@@ -199,6 +213,7 @@ class Processes(Capability):
                 started.set()
 
     async def _ended(self, process: _Process, code: int | None) -> None:
+        process.heard_all()
         try:
             await self._store.end(process.id, code, process.why)
         except StoreError as error:

@@ -122,6 +122,21 @@ input = {{ wrong = {said} }}
 {leaks}
 [[turn]]
 [[turn.call]]
+tool = "exec"
+input = {{ command = "cat .env; base64 .env; od -An -v -tx1 .env | tr -d ' \\n'; env" }}
+[[turn.call]]
+tool = "exec"
+input = {{ command = "cat .env; seq 30000; cat .env" }}
+[[turn.call]]
+tool = "exec"
+input = {{ command = "cat .env; sed 's/./&x/9999' .env; echo ended", background = true }}
+[[turn]]
+delay_s = 0.5
+[[turn.call]]
+tool = "process"
+input = {{ action = "list" }}
+[[turn]]
+[[turn.call]]
 tool = "wrong"
 input = {{ how = "error" }}
 [[turn.call]]
@@ -248,6 +263,8 @@ async def test_no_planted_secret_is_anywhere_after_a_run(tmp_path: Path) -> None
     for name in ("CANARY_API_KEY", "DB_URL", "SSH_KEY_PATH", "PIN_OF_ALL", "app.env"):
         assert f"[secret {name}]" in history, name
     assert "read_large_result" in history
+    (log,) = (home.path / "run/processes").iterdir()
+    assert log.read_text().endswith("ended\n")
     await do("fs", "read", ".env")
     await do("tools", "call", "leak", '{"how": "base64"}', "--json")
     await do("leak", "wrong", "crash", code=1)

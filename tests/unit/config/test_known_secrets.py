@@ -117,6 +117,15 @@ def test_a_key_file_is_hidden_whole_and_by_its_lines(tmp_path: Path) -> None:
     assert not hides(redactor, str(path))
 
 
+def test_a_key_file_of_a_host_command_is_hidden(home: Path) -> None:
+    (home / "host_key").write_text(_VALUE)
+    (home / "host_known").write_text("known-host-0123456789")
+    ssh = {"host": "h", "user": "u", "key_path": "host_key", "known_hosts_path": "host_known"}
+    redactor = known_secrets(config(home, host_commands=[{"argv": ["x"], "ssh": ssh}]), {})
+    assert hides(redactor)
+    assert not hides(redactor, "known-host-0123456789")
+
+
 def test_of_a_json_key_file_the_secret_fields_are_hidden(tmp_path: Path) -> None:
     path = tmp_path / "google.json"
     fields = {
