@@ -26,6 +26,7 @@ from agentd.sandbox.git.git import Git
 from agentd.sandbox.host_commands import HostCommands
 from agentd.sandbox.http import Http
 from agentd.sandbox.limits import Limits
+from agentd.sandbox.network import granted_network
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.schedules.scheduling import Scheduling
@@ -60,11 +61,10 @@ def make_injector(
 ) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path, _further_roots(config), hidden=[config.home])
-    egress = Egress(EgressRules(**config.egress.model_dump()))
+    egress = make_egress(config)
     http = Http(egress)
     on_host = host_commands(config)
-    confine = partial(Commands, settings=commands.settings)
-    git = Git(config.workspace_path.resolve(), confine, egress, git_settings(config))
+    git = Git(config.workspace_path.resolve(), commands, egress, git_settings(config))
     branches = _branches(config, clock, commands)
     return Injector(
         {
@@ -128,6 +128,11 @@ async def _called(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> To
     return result
 
 
+def make_egress(config: Config) -> Egress:
+    """Where tools and commands of this home may connect to."""
+    return Egress(EgressRules(**config.egress.model_dump()))
+
+
 def make_commands(config: Config) -> Commands:
     """What runs commands in the workspace of this home."""
     own = config.commands
@@ -146,6 +151,9 @@ def make_commands(config: Config) -> Commands:
         environment={name: os.environ[name] for name in own.environment if name in os.environ},
         # What a command does in the network can not be taken back with its files.
         branches=config.branches_path if own.transactional and own.network == "none" else None,
+        grant=None
+        if own.network == "none"
+        else partial(granted_network, make_egress(config), config.run_path),
     )
     return Commands([Root(config.workspace_path.resolve()), *_further_roots(config)], settings)
 

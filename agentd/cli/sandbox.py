@@ -3,21 +3,14 @@
 import anyio
 import click
 
+from agentd.app_tools import make_commands
 from agentd.cli.context import Context, home_option, json_option, pass_context
 from agentd.cli.groups import NounGroup
 from agentd.cli.output import print_json, print_table
 from agentd.cli.progress import shown_progress
-from agentd.config import Config
 from agentd.sandbox.battery.attacks import ATTACKS, KINDS
-from agentd.sandbox.battery.prove import Outcome, Proof, Verdict
+from agentd.sandbox.battery.prove import Bounds, Outcome, Proof, Verdict
 from agentd.sandbox.battery.standing import standing
-from agentd.sandbox.commands import Commands
-from agentd.sandbox.roots import Root
-
-
-def _commands(config: Config) -> Commands:
-    """As `exec` gets them."""
-    return Commands([Root(config.workspace_path.resolve())])
 
 
 @click.group(cls=NounGroup)
@@ -31,7 +24,7 @@ def sandbox() -> None:
 @pass_context
 def status(context: Context, *, as_json: bool) -> int:
     """What is in force for a confined command; exit 1 when a part of it is missing."""
-    found = anyio.run(standing, _commands(context.config))
+    found = anyio.run(standing, make_commands(context.config))
     if as_json:
         print_json(found)
     else:
@@ -54,7 +47,15 @@ def prove(context: Context, *, kinds: tuple[str, ...], as_json: bool) -> int:
     """
     config = context.config
     attacks = [each for each in ATTACKS if not kinds or each.kind in kinds]
-    proof = Proof(_commands(config), config.home, config.workspace_path.resolve())
+    bounds, own = Bounds(), config.commands
+    bounds = Bounds(
+        processes=max(bounds.processes, own.processes + 64),
+        memory_mb=max(bounds.memory_mb, own.memory_mb + 1024),
+        file_mb=max(bounds.file_mb, own.file_mb + 1024),
+        tmp_mb=max(bounds.tmp_mb, own.tmp_mb + 128),
+        open_files=max(bounds.open_files, own.open_files + 64),
+    )
+    proof = Proof(make_commands(config), config.home, config.workspace_path.resolve(), bounds)
     with shown_progress() as tell:
         outcomes = anyio.run(proof.run, tell, attacks)
     if as_json:

@@ -51,13 +51,17 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`programs`: further files that it may run. `overlays`: of roots, instead of the roots."""
+    """`programs`: further files that it may run. `overlays`: of roots, instead of the roots.
+
+    `binds`: further things that it sees, read-only, each with where.
+    """
 
     roots: Sequence[Root]
     environment: Mapping[str, str]
     workdir: Path
     programs: Iterable[Path] = ()
     overlays: Sequence[Overlay] = ()
+    binds: Sequence[tuple[Path, Path]] = ()
     tmp_mb: int = 512
 
 
@@ -103,11 +107,15 @@ def bwrap_options(view: View, *, filter_fd: int | None, status_fd: int) -> bytes
     for name, value in view.environment.items():
         options += ["--setenv", name, value]
     options += [*_system(), "--proc", "/proc", "--dev", "/dev"]
+    # Root's number alone lets a process write there (core_pattern), without any capability.
+    options += ["--ro-bind", "/proc/sys", "/proc/sys"]
     options += ["--size", str(view.tmp_mb * _MB), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
     options += ["--size", str(_SHM_MB * _MB), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
     options += _roots(view)
     for program in view.programs:
         options += ["--ro-bind", str(program), str(program)]
+    for source, there in view.binds:
+        options += ["--ro-bind", str(source), str(there)]
     # The folders in which all this is mounted lie in memory, without a limit of their own.
     options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(view.workdir)]
     if any("\0" in option for option in options):

@@ -1,8 +1,8 @@
 """Confined commands: the only way by which tools start a process."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -15,6 +15,7 @@ from agentd.sandbox.capture import Capture
 from agentd.sandbox.features import Features, explain_failure, machine_filters, without_bwrap
 from agentd.sandbox.limits import Limits
 from agentd.sandbox.merge import remove_tree
+from agentd.sandbox.network import Granted
 from agentd.sandbox.roots import Root
 from agentd.sandbox.running import Launch, Running, attend, running
 
@@ -28,8 +29,9 @@ class Command:
     """What is to run. `workdir`: None is the first root. `programs`: files outside the system.
 
     `read_only`: it may change no file. `most_chars`: of its output, beyond which the middle is cut.
-    `roots`: further folders, for this one. `trusted`: a program of ours, which may also run where
-    the machine can confine nothing.
+    `roots`: further folders, for this one. `binds`: further things to see, read-only, each with
+    where. `network`: it may use what the owner grants. `trusted`: a program of ours, which may also
+    run where the machine can confine nothing.
     """
 
     argv: Sequence[str]
@@ -41,6 +43,8 @@ class Command:
     read_only: bool = False
     most_chars: int = 100_000
     roots: Sequence[Root] = ()
+    binds: Sequence[tuple[Path, Path]] = ()
+    network: bool = False
     trusted: bool = False
 
 
@@ -65,12 +69,14 @@ class CommandSettings:
     """`confined`: False when the owner does without. `environment`: what every command gets.
 
     `branches`: the folder for branches of the files; None: commands work on the files directly.
+    `grant`: opens the network that is granted to a command, for as long as it runs; None: none is.
     """
 
     limits: Limits = field(default_factory=Limits)
     confined: bool = True
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     branches: Path | None = None
+    grant: Callable[[], AbstractAsyncContextManager[Granted]] | None = None
 
 
 class Commands(Capability):
@@ -88,13 +94,17 @@ class Commands(Capability):
 
         A cancelled one is asked to end, and killed after 5 s.
         """
-        launch = await self._launch(command, has_input=bool(command.stdin), overlays=overlays)
-        return await self._finish(launch, command)
+        async with self._granted(command) as granted:
+            launch = await self._launch(granted, has_input=bool(command.stdin), overlays=overlays)
+            return await self._finish(launch, command)
 
     @asynccontextmanager
     async def start(self, command: Command) -> AsyncGenerator[Running]:
         """Start it, with its standard input open; it runs no longer than the block."""
-        async with running(await self._launch(command, has_input=True)) as started:
+        async with (
+            self._granted(command) as granted,
+            running(await self._launch(granted, has_input=True)) as started,
+        ):
             yield started
 
     async def features(self) -> Features:
@@ -113,6 +123,21 @@ class Commands(Capability):
             if root.writable
             and not any(root.path.is_relative_to(path) for path in paths if path != root.path)
         ]
+
+    @asynccontextmanager
+    async def _granted(self, command: Command) -> AsyncGenerator[Command]:
+        """The command with the network that the owner grants it, while the block runs."""
+        grant = self.settings.grant
+        if not command.network or grant is None or not self.settings.confined:
+            yield command
+            return
+        async with grant() as granted:
+            yield replace(
+                command,
+                argv=[*granted.prefix, *command.argv],
+                binds=[*command.binds, *granted.binds],
+                environment={**granted.environment, **command.environment},
+            )
 
     async def _launch(
         self, command: Command, *, has_input: bool, overlays: Sequence[Overlay] = ()
@@ -133,6 +158,7 @@ class Commands(Capability):
         return View(
             roots=[*roots, *command.roots],
             programs=command.programs,
+            binds=command.binds,
             environment={**_BASIC, **self.settings.environment, **command.environment},
             workdir=command.workdir or self.roots[0].path,
             overlays=overlays,

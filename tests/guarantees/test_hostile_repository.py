@@ -18,6 +18,7 @@ from agentd.domain.run import CallKey
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.egress import Egress, Rules
 from agentd.sandbox.git.git import Git, GitSettings
+from agentd.sandbox.roots import Root
 from agentd.sandbox.ssh import SshAccess
 from agentd.tools.vcs.github import github
 from tests.sshd import Sshd, running_sshd
@@ -255,7 +256,7 @@ def reset(scene: Scene) -> None:
 
 def git_of(scene: Scene, access: SshAccess, *private: str) -> Git:
     settings = GitSettings("agentd", "a@localhost", access, scene.outside.parent / "mirrors")
-    return Git(scene.repo, Commands, Egress(Rules(private=private)), settings)
+    return Git(scene.repo, Commands([Root(scene.repo)]), Egress(Rules(private=private)), settings)
 
 
 async def all_of(git: Git, *actions: str) -> list[str]:

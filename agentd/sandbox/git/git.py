@@ -6,7 +6,7 @@ inside it. Push: a bundle comes out of the sandbox, the mirror takes it in and p
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,10 +54,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Git(Capability):
-    """`confine`: commands that reach the given folders only. `turns`: of mirrors."""
+    """`commands`: their first root is the workspace. `turns`: of mirrors."""
 
     workspace: Path
-    confine: Callable[[Sequence[Root]], Commands]
+    commands: Commands
     egress: Egress
     settings: GitSettings
     turns: dict[Path, anyio.Lock] = field(default_factory=dict[Path, anyio.Lock])
@@ -196,7 +196,7 @@ class Git(Capability):
 
     async def _opened(self, folder: str, *also: Root) -> Repository:
         given = Repository(
-            commands=self.confine([Root(self.workspace), *also]),
+            commands=self.commands,
             workspace=self.workspace,
             folder=folder,
             timeout_s=self.settings.timeout_s,
@@ -205,6 +205,7 @@ class Git(Capability):
                 for who in ("AUTHOR", "COMMITTER")
                 for what, value in (("NAME", self.settings.name), ("EMAIL", self.settings.email))
             },
+            also=also,
         )
         if not await anyio.Path(self.workspace).is_dir():
             raise ToolError("no_workspace", f"there is no workspace at {self.workspace}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agentd.domain.errors import ToolError
 from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.roots import Root
 
 _MOST_CHARS = 20_000
 _SETTINGS = {
@@ -79,13 +80,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`folder`: from the workspace. `timeout_s`: of each command."""
+    """`folder`: from the workspace. `timeout_s`: of each command. `also`: further folders."""
 
     commands: Commands
     workspace: Path
     folder: str
     timeout_s: float
     identity: Mapping[str, str] = field(default_factory=dict[str, str])
+    also: Sequence[Root] = ()
 
     async def facts(self) -> Facts:
         """Raises ToolError where there is no repository."""
@@ -122,6 +124,7 @@ class Repository:
                 stdin=stdin,
                 read_only=read_only,
                 most_chars=_MOST_CHARS,
+                roots=self.also,
             )
         )
         if done.timed_out:

@@ -14,6 +14,7 @@ from agentd.domain.run import CallKey, Run
 from agentd.processes.registry import Processes
 from agentd.sandbox.branches import Branches
 from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.host_commands import HostCommands
 from agentd.sandbox.limits import is_disk_limit
 from agentd.sandbox.terminal import plain_text
 from agentd.toolkit.definition import Alias, Effect, tool
@@ -81,6 +82,7 @@ def _command(
         environment=env or {},
         stdin=stdin,
         most_chars=_MOST_CHARS,
+        network=True,
     )
 
 
@@ -90,6 +92,7 @@ async def reconcile(  # noqa: PLR0913 - what exec takes
     key: CallKey,
     run: Run | None,
     processes: Processes,
+    hosts: HostCommands,
     command: str,
     workdir: str | None = None,
     env: dict[str, str] | None = None,
@@ -98,7 +101,7 @@ async def reconcile(  # noqa: PLR0913 - what exec takes
     timeout: float = _DEFAULT_S,  # noqa: ASYNC109 - same
 ) -> Executed | None:
     """The outcome of a call that a crash cut off; None: nothing of it happened."""
-    del run, processes, background
+    del run, processes, hosts, background
     asked = _command(commands, command, workdir, env, input, timeout)
     found = await branches.reconcile(key, asked)
     return None if found is None else _executed(found, timeout)
@@ -125,12 +128,13 @@ async def reconcile(  # noqa: PLR0913 - what exec takes
         )
     ],
 )
-async def exec(  # noqa: PLR0913, A001 - four capabilities, six inputs; its name in seed 002
+async def exec(  # noqa: PLR0913, A001 - six capabilities, six inputs; its name in seed 002
     commands: Commands,
     branches: Branches,
     key: CallKey,
     run: Run | None,
     processes: Processes,
+    hosts: HostCommands,
     command: Annotated[str, Field(min_length=1, description="The command, for a shell.")],
     workdir: Annotated[
         str | None, Field(description="The folder to start in, from the workspace.")
@@ -155,8 +159,13 @@ async def exec(  # noqa: PLR0913, A001 - four capabilities, six inputs; its name
     with it, unless `background` is set. Its changes of files count all together when it has ended.
     """
     asked = _command(commands, command, workdir, env, input, timeout)
-    # A configured host command goes another way here: HostCommands.find(command), then run;
-    # `await branches.note_direct(key)` stands before it.
+    on_host = hosts.find(command) if workdir is None and not env and not background else None
+    if on_host is not None:
+        await branches.note_direct(key)
+        finished = await hosts.run(
+            on_host, stdin=asked.stdin, timeout_s=timeout, most_chars=_MOST_CHARS
+        )
+        return _executed(finished, timeout)
     if not background:
         return _executed(await branches.run(key, asked), timeout)
     if run is None:

@@ -8,6 +8,7 @@ import pytest
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.egress import Egress, Rules
 from agentd.sandbox.git.git import Git, GitSettings
+from agentd.sandbox.roots import Root
 from agentd.sandbox.ssh import SshAccess
 
 
@@ -35,4 +36,4 @@ def folder(tmp_path: Path) -> Path:
 def git(folder: Path, tmp_path: Path) -> Git:
     access = SshAccess(None, [tmp_path / "known_hosts"])
     settings = GitSettings("agentd", "agentd@localhost", access, tmp_path / "mirrors")
-    return Git(folder, Commands, Egress(Rules()), settings)
+    return Git(folder, Commands([Root(folder)]), Egress(Rules()), settings)

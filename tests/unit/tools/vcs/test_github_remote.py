@@ -15,6 +15,7 @@ from agentd.domain.run import CallKey
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.egress import Egress, Rules
 from agentd.sandbox.git.git import Git, GitSettings
+from agentd.sandbox.roots import Root
 from agentd.sandbox.ssh import SshAccess
 from agentd.tools.vcs.github import github
 from tests.sshd import Sshd, running_sshd
@@ -66,7 +67,7 @@ def pair(folder: Path, tmp_path: Path, sshd: Sshd) -> Pair:
     access = SshAccess(sshd.key, [sshd.known_hosts])
     settings = GitSettings("agentd", "agentd@localhost", access, tmp_path / "mirrors")
     egress = Egress(Rules(private=[f"127.0.0.1:{sshd.port}"]))
-    return Pair(folder, remote, other, Git(folder, Commands, egress, settings))
+    return Pair(folder, remote, other, Git(folder, Commands([Root(folder)]), egress, settings))
 
 
 @pytest.mark.requirement("S3-16", "S3-17")
@@ -226,7 +227,7 @@ async def test_the_same_where_there_is_no_server(
     git_of(tmp_path, "init", "-q", "--bare", "-b", "main", str(remote))
     git_of(folder, "remote", "add", "origin", f"me@localhost:{remote}")
     settings = GitSettings("agentd", "a@localhost", SshAccess(None, []), tmp_path / "mirrors")
-    git = Git(folder, Commands, Egress(Rules(private=["localhost:22"])), settings)
+    git = Git(folder, Commands([Root(folder)]), Egress(Rules(private=["localhost:22"])), settings)
     pair = Pair(folder, remote, other, git)
     assert await pair.refused("pull") == "no_upstream"
     assert (await pair.do("push")).startswith("Pushed main")
