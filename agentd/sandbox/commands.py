@@ -157,6 +157,9 @@ class Commands(Capability):
     async def _probe(self) -> Features:
         if self._bwrap is None:
             return without_bwrap()
+        missing = [root.path for root in self.roots if not root.path.is_dir()]
+        if missing:
+            raise ToolError("not_found", f"there is no folder {missing[0]}")
         failed = await self._try(())
         if failed is not None:
             lacking, remedies = await anyio.to_thread.run_sync(explain_failure, failed)
