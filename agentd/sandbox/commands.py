@@ -108,11 +108,11 @@ class Commands(Capability):
             yield started
 
     async def features(self) -> Features:
-        """What can be enforced here, whether it is switched on or not; tried once."""
+        """What can be enforced here, whether it is switched on or not; tried until it works."""
         async with self._probing:
-            if self._features is None:
+            if self._features is None or not self._features.confines:
                 self._features = await self._probe()
-        return self._features
+            return self._features
 
     def branched_roots(self) -> list[Path]:
         """The roots that commands may write to; not those inside another one."""
@@ -183,6 +183,9 @@ class Commands(Capability):
     async def _probe(self) -> Features:
         if self._bwrap is None:
             return without_bwrap()
+        missing = [root.path for root in self.roots if not root.path.is_dir()]
+        if missing:
+            raise ToolError("not_found", f"there is no folder {missing[0]}")
         failed = await self._try(())
         if failed is not None:
             lacking, remedies = await anyio.to_thread.run_sync(explain_failure, failed)
@@ -206,7 +209,8 @@ class Commands(Capability):
         """What went wrong, in bwrap's words; None when it works."""
         command = Command(["true"], _PROBE_S)
         view = self._view(command, overlays)
-        launch = Launch(self._bwrap, command.argv, view, self.settings.limits, has_input=False)
+        limits = Limits(disk_least_mb=0)  # a disk that is full just now says nothing
+        launch = Launch(self._bwrap, command.argv, view, limits, has_input=False)
         try:
             done = await self._finish(launch, command)
         except ToolError as error:

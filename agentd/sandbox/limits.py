@@ -7,6 +7,7 @@ so a watch counts the whole tree of a command again and again, and ends it when 
 import contextlib
 import os
 import resource
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +110,10 @@ def is_disk_limit(exceeded: str | None) -> bool:
 
 def free_bytes(folder: Path) -> int:
     """What an ordinary user may still write there."""
-    found = os.statvfs(folder)
+    try:
+        found = os.statvfs(folder)
+    except OSError:  # it was taken away; bwrap says so, or the command sees it
+        return sys.maxsize
     return found.f_bavail * found.f_frsize
 
 

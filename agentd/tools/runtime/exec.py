@@ -45,7 +45,11 @@ class Executed:
 async def start(commands: Commands, branches: Branches, config: Config) -> None:
     """Settle what a daemon that died left behind, and say what can not be enforced here."""
     await branches.settle()
-    features = await commands.features()
+    try:
+        features = await commands.features()
+    except ToolError as error:  # each call will say it again
+        _log.warning("commands can not run", why=error.message)
+        return
     if config.sandbox == "off":
         _log.warning("commands run unconfined: sandbox is off")
     elif not features.confines:

@@ -77,6 +77,7 @@ def test_the_doctor_finds_everything_well(
         "disk",
         "database",
         "workspace",
+        "sandbox",
         "model",
         "fallback",
         "prices",
@@ -203,3 +204,9 @@ def test_completion_for_each_shell(shell: str, agentd: Agentd) -> None:
     done = agentd("completion", shell)
     assert done.code == 0
     assert "_AGENTD_COMPLETE" in done.out
+
+
+def test_the_doctor_says_that_commands_run_unconfined(agentd: Agentd, home: Path) -> None:
+    found = doctors(agentd, home, "sandbox", sandbox='"off"')
+    assert found["ok"] is None
+    assert "all rights of the daemon" in str(found["text"])
