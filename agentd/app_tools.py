@@ -14,6 +14,7 @@ from agentd.domain.clock import Clock, SystemClock
 from agentd.domain.errors import AgentdError
 from agentd.domain.health import HealthReader
 from agentd.domain.ids import new_id
+from agentd.domain.redactor import Redactor
 from agentd.domain.run import CallKey, Run
 from agentd.processes.registry import Processes, Settings
 from agentd.sandbox.branches import Branches
@@ -65,7 +66,7 @@ def make_injector(
     http = Http(egress)
     on_host = host_commands(config)
     git = Git(config.workspace_path.resolve(), commands, egress, git_settings(config))
-    branches = _branches(config, clock, commands)
+    branches = _branches(config, clock, commands, store.redactor)
     return Injector(
         {
             Config: lambda _: config,
@@ -162,10 +163,10 @@ def _further_roots(config: Config) -> list[Root]:
     return [Root(Path(each.path), each.writable) for each in config.workspace.roots]
 
 
-def _branches(config: Config, clock: Clock, commands: Commands) -> Branches:
+def _branches(config: Config, clock: Clock, commands: Commands, redactor: Redactor) -> Branches:
     """What lets them work on a branch of its files."""
     keep_s = config.commands.keep_days * 86_400
-    return Branches(config.branches_path, commands, clock, keep_s)
+    return Branches(config.branches_path, commands, clock, keep_s, redactor.redact)
 
 
 def _processes(config: Config, store: Store, clock: Clock, commands: Commands) -> Processes:

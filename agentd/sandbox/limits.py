@@ -8,7 +8,7 @@ import contextlib
 import os
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from agentd.sandbox.tree import descendants, memory_bytes
 _MB = 1 << 20
 _OFTEN_S, _OFTEN_UNTIL_S, _SELDOM_S = 0.05, 1.0, 0.25
 _DISK, _DISK_LEAST = "commands.disk_mb", "commands.disk_least_mb"
+_PRLIMIT = Path("/usr/bin/prlimit")
+_NICE, _OOM_FIRST = 10, 500
 _ENTRY_BYTES = 4096  # what a name costs, however small its file
 
 
@@ -41,7 +43,11 @@ class Limits:
 
 
 def limit_process(pid: int, limits: Limits) -> None:
-    """Set the kernel's limits of a process; those that it starts inherit them. Linux only."""
+    """Set the kernel's limits of a process; those that it starts inherit them. Linux only.
+
+    It also stands behind the daemon: for the processor, and in front of it when memory runs out. So
+    the watch comes to its turn, whatever it watches.
+    """
     if not hasattr(resource, "prlimit"):
         return
     wanted = {
@@ -56,6 +62,20 @@ def limit_process(pid: int, limits: Limits) -> None:
             _, hard = resource.prlimit(pid, kind)
             most = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.prlimit(pid, kind, (most, most))
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, _NICE)
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(_OOM_FIRST))
+
+
+def processes_limited(argv: Sequence[str], limits: Limits) -> list[str]:
+    """`argv`, started so that the kernel counts its processes.
+
+    To be said in the command's own namespace of users: there nobody else's are counted. Root is
+    exempt; so is who has no `prlimit` (util-linux). The watch counts those.
+    """
+    if os.geteuid() == 0 or not _PRLIMIT.exists():
+        return list(argv)
+    return [str(_PRLIMIT), f"--nproc={limits.processes}", "--", *argv]
 
 
 @dataclass(frozen=True, slots=True)

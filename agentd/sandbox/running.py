@@ -21,7 +21,7 @@ from anyio.abc import Process
 from agentd.domain.errors import ToolError
 from agentd.domain.ids import new_id
 from agentd.sandbox.bubblewrap import View, bwrap_options
-from agentd.sandbox.limits import Limits, Watch, limit_process
+from agentd.sandbox.limits import Limits, Watch, limit_process, processes_limited
 from agentd.sandbox.seccomp import seccomp_filter
 from agentd.sandbox.tree import descendants, marked, send
 
@@ -216,7 +216,8 @@ async def _confined(launch: Launch, status_fd: int) -> Process:
         options = bwrap_options(launch.view, filter_fd=filter_fd, status_fd=status_fd)
         there, here = os.pipe()
         handed = [fd for fd in (there, status_fd, filter_fd) if fd is not None]
-        argv = [str(launch.bwrap), "--args", str(there), "--", *launch.argv]
+        limited = processes_limited(launch.argv, launch.limits)
+        argv = [str(launch.bwrap), "--args", str(there), "--", *limited]
         process = await _open(argv, launch, environment={}, workdir=None, pass_fds=handed)
         try:
             limit_process(process.pid, launch.limits)

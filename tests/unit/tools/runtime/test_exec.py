@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentd.app import Toolbox, call_tool, make_toolbox
+from agentd.app_tools import Toolbox, call_tool, make_toolbox
 from agentd.config import load_config
 from agentd.home import make_home
 from agentd.store.store import Store

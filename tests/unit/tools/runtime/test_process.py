@@ -12,6 +12,7 @@ import pytest
 
 from agentd.domain.errors import ToolError
 from agentd.domain.ids import DaemonId, RunId, SessionId, TaskId
+from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.domain.task import NewTask
 from agentd.processes.registry import Processes, Settings
@@ -38,7 +39,7 @@ RUN = Run(
 
 @asynccontextmanager
 async def registry(store: Store, path: Path, *, alive: bool = False) -> AsyncIterator[Processes]:
-    settings = Settings(path / "processes", 1, 7, lambda _: alive)
+    settings = Settings(path / "processes", 1, 7, lambda _: alive, Redactor())
     clock = HandClock()
     made = Processes(make_commands(path), ProcessStore(store, clock), clock, settings)
     async with made.serve():
