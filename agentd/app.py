@@ -25,6 +25,9 @@ from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
+from agentd.connectors.server import Terms as McpTerms
+from agentd.connectors.servers import McpManager
+from agentd.connectors.specs import load_servers
 from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
@@ -62,6 +65,7 @@ from agentd.store.schedules import ScheduleStore
 from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
+from agentd.toolkit.adapters.anthropic import to_anthropic
 from agentd.toolkit.call import RolledBack, call
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.discover import load_registry
@@ -81,12 +85,36 @@ class Toolbox:
     registry: ToolRegistry
     injector: Injector
     problems: Sequence[AgentdError]
+    servers: McpManager
 
 
-def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
+def make_servers(config: Config) -> McpManager:
+    """The MCP servers of a home; none is started."""
+    mcp = config.mcp
+    terms = McpTerms(
+        connect_s=mcp.connect_seconds,
+        call_s=mcp.call_seconds,
+        close_s=mcp.close_seconds,
+        idle_s=mcp.idle_seconds,
+        breaker_threshold=mcp.breaker_threshold,
+        breaker_cooldown_s=mcp.breaker_cooldown_seconds,
+    )
+    return McpManager(
+        load_servers(config.mcp_path),
+        terms,
+        workdir=config.workspace_path,
+        tokens=config.mcp_tokens_path,
+        most=mcp.direct_tools_most,
+    )
+
+
+def make_injector(
+    config: Config, store: Store, clock: Clock, servers: McpManager | None = None
+) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
     commands = Commands([Root(config.workspace_path)])
+    mcp = servers or make_servers(config)
     return Injector(
         {
             Config: lambda _: config,
@@ -96,6 +124,7 @@ def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Commands: lambda _: commands,
+            McpManager: lambda _: PerCall(mcp.open()),
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),
@@ -117,7 +146,10 @@ def _call_key(context: CallContext) -> CallKey:
 def make_toolbox(config: Config, store: Store) -> Toolbox:
     """For whoever calls tools outside a run: the command line."""
     registry, problems = load_registry(config, config.tools_path)
-    return Toolbox(registry, make_injector(config, store, SystemClock()), problems)
+    servers = make_servers(config)
+    registry.attach(servers)
+    injector = make_injector(config, store, SystemClock(), servers)
+    return Toolbox(registry, injector, problems, servers)
 
 
 async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
@@ -145,7 +177,7 @@ class LoopFactory:
     models: dict[str, Model] = field(default_factory=dict[str, Model])
 
     def __post_init__(self) -> None:
-        self._tools = self.toolbox.registry.to_model_tools("worker")
+        self._tools: tuple[int, list[dict[str, object]]] = (-1, [])
         self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
         self.breakers = _breakers(self.config, self.clock)
         self._price = PriceList(self.config.models.own_prices())
@@ -195,9 +227,19 @@ class LoopFactory:
             ),
             guards=GuardBounds(**config.guards.model_dump()),
             system=self._system,
-            tools=self._tools,
+            tools=self._model_tools(),
             strings=assignment,
         )
+
+    def _model_tools(self) -> list[dict[str, object]]:
+        """The tools as they are now. A run keeps what it began with: providers cache that."""
+        registry = self.toolbox.registry
+        if self._tools[0] != registry.version:
+            tools = registry.definitions("worker")
+            if not self.toolbox.servers.servers:  # nothing to be found through them
+                tools = [each for each in tools if each.group != "mcp"]
+            self._tools = registry.version, to_anthropic(tools)
+        return self._tools[1]
 
     def _failover(self, spec: str) -> Failover:
         """The model of a task, and the one that is asked instead of it."""
@@ -234,7 +276,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
             factory.model(spec)
-        return await _daemon(config, store, clock, factory).run(until)
+        async with toolbox.servers.open():
+            return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
             await toolbox.registry.stop(toolbox.injector, context)

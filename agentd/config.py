@@ -25,6 +25,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.config_limits import BudgetConfig, GuardsConfig
+from agentd.config_mcp import McpConfig
 from agentd.config_sections import (
     AgentConfig,
     DaemonConfig,
@@ -90,6 +91,7 @@ class Config(BaseSettings, Capability):
     watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
+    mcp: McpConfig = Field(default_factory=lambda: McpConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
 
     _home: Path = PrivateAttr(default=Path())
@@ -143,6 +145,14 @@ class Config(BaseSettings, Capability):
     @property
     def prompts_path(self) -> Path:
         return self._home / "prompts"
+
+    @property
+    def mcp_path(self) -> Path:
+        return self._home / "mcp.json"
+
+    @property
+    def mcp_tokens_path(self) -> Path:
+        return self._home / "mcp-tokens"
 
     @property
     def tools_path(self) -> Path:

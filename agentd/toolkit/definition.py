@@ -65,6 +65,8 @@ class Tool:
     effect of that kind; takes what the tool takes and returns its result, or None when it did not
     happen. `slash`: a regular expression for slash commands. `timeout_s`: None is no limit.
     `outside`: what it gives was written by strangers (a web page), and the model is told so.
+    `given_input`, `given_output`: schemas that somebody else wrote (an MCP server); the function
+    then takes the input as one parameter `arguments`, and `fields` is empty.
     """
 
     name: str
@@ -88,6 +90,8 @@ class Tool:
     reconcile: Callable[..., Any] | None = None
     alias_of: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    given_input: Mapping[str, Any] | None = None
+    given_output: Mapping[str, Any] | None = None
 
     @cached_property
     def input_model(self) -> type[BaseModel]:
