@@ -25,9 +25,7 @@ from agentd.agent.opening import Opening
 from agentd.agent.prompt import system_prompt
 from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
-from agentd.connectors.server import Terms as McpTerms
 from agentd.connectors.servers import McpManager
-from agentd.connectors.specs import load_servers
 from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
@@ -88,33 +86,13 @@ class Toolbox:
     servers: McpManager
 
 
-def make_servers(config: Config) -> McpManager:
-    """The MCP servers of a home; none is started."""
-    mcp = config.mcp
-    terms = McpTerms(
-        connect_s=mcp.connect_seconds,
-        call_s=mcp.call_seconds,
-        close_s=mcp.close_seconds,
-        idle_s=mcp.idle_seconds,
-        breaker_threshold=mcp.breaker_threshold,
-        breaker_cooldown_s=mcp.breaker_cooldown_seconds,
-    )
-    return McpManager(
-        load_servers(config.mcp_path),
-        terms,
-        workdir=config.workspace_path,
-        tokens=config.mcp_tokens_path,
-        most=mcp.direct_tools_most,
-    )
-
-
 def make_injector(
     config: Config, store: Store, clock: Clock, servers: McpManager | None = None
 ) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
     workspace = Workspace(config.workspace_path)
     commands = Commands([Root(config.workspace_path)])
-    mcp = servers or make_servers(config)
+    mcp = servers or McpManager.of(config)
     return Injector(
         {
             Config: lambda _: config,
@@ -146,7 +124,7 @@ def _call_key(context: CallContext) -> CallKey:
 def make_toolbox(config: Config, store: Store) -> Toolbox:
     """For whoever calls tools outside a run: the command line."""
     registry, problems = load_registry(config, config.tools_path)
-    servers = make_servers(config)
+    servers = McpManager.of(config)
     registry.attach(servers)
     injector = make_injector(config, store, SystemClock(), servers)
     return Toolbox(registry, injector, problems, servers)

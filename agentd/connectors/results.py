@@ -19,6 +19,7 @@ from mcp_types import (
     ImageContent,
     ResourceLink,
     TextContent,
+    TextResourceContents,
 )
 
 from agentd.connectors.images import image_problem
@@ -53,34 +54,37 @@ def _parts(content: list[ContentBlock]) -> Iterator[Part]:
     for block in content:
         match block:
             case TextContent():
-                yield block.text
+                part = block.text
             case ImageContent():
-                images += 1
-                yield _image(block.data, block.mime_type, images)
+                part = _image(block.data, block.mime_type)
             case AudioContent():
-                yield f"[audio, {block.mime_type}, {_size(block.data)}: it can not be shown]"
+                part = f"[audio, {block.mime_type}, {_size(block.data)}: it can not be shown]"
             case ResourceLink():
                 about = f": {block.description}" if block.description else ""
-                yield f"[resource {block.name} at {block.uri}{about}]"
-            case EmbeddedResource(resource=BlobResourceContents() as blob):
-                if (blob.mime_type or "").startswith("image/"):
-                    images += 1
-                    yield _image(blob.blob, blob.mime_type or "", images)
-                else:
-                    kind = blob.mime_type or "unknown type"
-                    yield f"[resource {blob.uri}, {kind}, {_size(blob.blob)}: it can not be shown]"
-            case EmbeddedResource(resource=text):
-                yield f"[resource {text.uri}]\n{text.text}"
+                part = f"[resource {block.name} at {block.uri}{about}]"
+            case EmbeddedResource():
+                part = _embedded(block.resource)
+        images += not isinstance(part, str)
+        if images > _IMAGES_MOST and not isinstance(part, str):
+            part = f"[only the first {_IMAGES_MOST} images of an answer are shown]"
+        yield part
 
 
-def _image(data: str, mime_type: str, number: int) -> Part:
+def _embedded(resource: TextResourceContents | BlobResourceContents) -> Part:
+    if isinstance(resource, TextResourceContents):
+        return f"[resource {resource.uri}]\n{resource.text}"
+    kind = resource.mime_type or "unknown type"
+    if kind.startswith("image/"):
+        return _image(resource.blob, kind)
+    return f"[resource {resource.uri}, {kind}, {_size(resource.blob)}: it can not be shown]"
+
+
+def _image(data: str, mime_type: str) -> Part:
     try:
         raw = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return f"[image, {mime_type}: it is not valid base64]"
     problem = image_problem(raw, mime_type)
-    if number > _IMAGES_MOST:
-        problem = f"only the first {_IMAGES_MOST} images of an answer are shown"
     if problem is not None:
         return f"[image, {mime_type}, {len(raw)} bytes: {problem}]"
     source = {"type": "base64", "media_type": mime_type, "data": data}

@@ -161,8 +161,8 @@ class McpServer:
                 await self._until_its_end(session)
                 group.cancel_scope.cancel()
             self._session = None
-        if self._ended is not None:
-            raise ServerFailed(self._ended)
+            if self._ended is not None:
+                raise ServerFailed(self._ended)
 
     async def _until_its_end(self, session: "Session") -> None:
         """Until it has gone, is to stop, or nobody has used it for long."""

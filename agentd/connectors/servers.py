@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
+from agentd.config import Config
 from agentd.connectors import names
-from agentd.connectors.server import McpServer, State, Terms
-from agentd.connectors.specs import Servers, ServerSpec
+from agentd.connectors.server import McpServer, Terms
+from agentd.connectors.specs import Servers, ServerSpec, load_servers
 from agentd.connectors.tokens import auth_of
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError, NotFound
@@ -46,6 +47,26 @@ class McpManager(Capability):
         prefixes = names.prefixes(spec.name for spec in specs)
         self.servers = {spec.name: self._server(spec, prefixes[spec.name]) for spec in specs}
         self._by_prefix = {each.prefix: each for each in self.servers.values()}
+
+    @classmethod
+    def of(cls, config: Config) -> "McpManager":
+        """The servers of a home; none is started."""
+        mcp = config.mcp
+        terms = Terms(
+            connect_s=mcp.connect_seconds,
+            call_s=mcp.call_seconds,
+            close_s=mcp.close_seconds,
+            idle_s=mcp.idle_seconds,
+            breaker_threshold=mcp.breaker_threshold,
+            breaker_cooldown_s=mcp.breaker_cooldown_seconds,
+        )
+        return cls(
+            load_servers(config.mcp_path),
+            terms,
+            workdir=config.workspace_path,
+            tokens=config.mcp_tokens_path,
+            most=mcp.direct_tools_most,
+        )
 
     def _server(self, spec: ServerSpec, prefix: str) -> McpServer:
         return McpServer(
@@ -113,8 +134,7 @@ class McpManager(Capability):
         remote = server.tool(name)
         if remote is not None:
             return proxy(server, remote)
-        starting = server.catalog is None and server.state in (State.STARTING, State.RETRYING)
-        return awaited(server, name, parts[1]) if starting else None
+        return awaited(server, name, parts[1]) if server.catalog is None else None
 
     def shown(self, others: int) -> Sequence[Tool]:
         """The tools that a model is shown beside `others` of its own; all of them, or none."""

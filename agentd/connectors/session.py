@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -89,13 +89,15 @@ class Session:
         raise ServerFailed(f"its list of tools has more than {_PAGES_MOST} pages")
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], timeout_s: float, progress: Progress | None
+        self, tool: str, arguments: dict[str, Any], timeout_s: float, heard: Progress | None
     ) -> CallToolResult:
         """Raises MCPError, ValidationError, RuntimeError: what the server did wrong."""
 
-        async def told(done: float, total: float | None, message: str | None) -> None:
-            if progress is not None:
-                progress(done, total, message)
+        async def told(
+            progress: float, total: float | None = None, message: str | None = None
+        ) -> None:
+            if heard is not None:
+                heard(progress, total, message)
 
         return await self._client.call_tool(
             tool, arguments, read_timeout_seconds=timeout_s, progress_callback=told
@@ -167,16 +169,15 @@ async def _http(calling: Calling) -> AsyncGenerator[Any]:
 
 def explain(error: BaseException) -> str:
     """The first cause of what a connection raised, as one line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, ServerFailed):
-        return error.message
-    if isinstance(error, TimeoutError):
+    first = next(causes(error))
+    if isinstance(first, ServerFailed):
+        return first.message
+    if isinstance(first, TimeoutError):
         return "it does not answer"
-    if isinstance(error, httpx2.HTTPStatusError):
-        return f"it answers with HTTP status {error.response.status_code}"
-    text = " ".join(str(error).split())[:500]
-    return text or type(error).__name__
+    if isinstance(first, httpx2.HTTPStatusError):
+        return f"it answers with HTTP status {first.response.status_code}"
+    text = " ".join(str(first).split())[:500]
+    return text or type(first).__name__
 
 
 def wants_login(error: BaseException) -> bool:
@@ -191,7 +192,8 @@ def wants_login(error: BaseException) -> bool:
 def causes(error: BaseException) -> Iterator[BaseException]:
     """What a group holds, and what each was raised from."""
     if isinstance(error, BaseExceptionGroup):
-        for each in error.exceptions:
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        for each in group.exceptions:
             yield from causes(each)
         return
     yield error
@@ -199,16 +201,18 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         yield from causes(error.__cause__)
 
 
+_KINDS = {
+    REQUEST_TIMEOUT: "timeout",
+    INVALID_PARAMS: "input_error",
+    METHOD_NOT_FOUND: "input_error",
+    CONNECTION_CLOSED: "lost",
+}
+
+
 def why_call_failed(error: Exception) -> tuple[str, str]:
     """timeout, input_error, lost or error; and the words for it."""
     if isinstance(error, MCPError):
-        if error.code == REQUEST_TIMEOUT:
-            return "timeout", error.message
-        if error.code in (INVALID_PARAMS, METHOD_NOT_FOUND):
-            return "input_error", error.message
-        if error.code == CONNECTION_CLOSED:
-            return "lost", error.message
-        return "error", f"{error.message} ({error.code})"
+        return _KINDS.get(error.code, "error"), f"{error.message} ({error.code})"
     if isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError):
         return "lost", "its connection is closed"
     if isinstance(error, ValidationError):

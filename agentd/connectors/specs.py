@@ -135,13 +135,13 @@ def load_servers(path: Path, environment: Mapping[str, str] = os.environ) -> Ser
 def read_document(path: Path) -> dict[str, Any]:
     """The whole file, `{}` where there is none. Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig").strip()
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} can not be read: {error}") from error
     try:
-        document = json.loads(text) if text.strip() else {}
+        document: Any = json.loads(text or "{}")
     except ValueError as error:
         raise ConfigError(f"{path} is not valid JSON: {error}") from error
     if not is_object(document) or not is_object(entries(document)):

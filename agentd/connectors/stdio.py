@@ -111,12 +111,13 @@ async def _spawn(spec: ServerSpec, workdir: Path) -> tuple[Process, int]:
     """The guard's process and our end of its lifeline."""
     environment = server_environment(spec.env)
     command = _find(spec.command, environment["PATH"])
+    here = os.path.expanduser(spec.cwd) if spec.cwd else workdir  # noqa: PTH111, ASYNC240 - no disk
     theirs, ours = os.pipe()
     try:
         process = await anyio.open_process(
             [sys.executable, "-I", "-S", str(_GUARD), str(theirs), command, *spec.args],
             env=environment,
-            cwd=Path(spec.cwd).expanduser() if spec.cwd else workdir,
+            cwd=here,
             start_new_session=True,
             pass_fds=(theirs,),
         )

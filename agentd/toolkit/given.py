@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -24,20 +24,19 @@ class Given(BaseModel):
 
 def check_schema(schema: Schema) -> str | None:
     """Why `schema` is no valid JSON Schema, or None."""
-    from jsonschema.exceptions import best_match  # noqa: PLC0415 - see above
-
     kind = _kind(schema)
-    worst: Any = best_match(kind(kind.META_SCHEMA).iter_errors(schema))
+    worst: Any = next(kind(kind.META_SCHEMA).iter_errors(schema), None)
     return None if worst is None else f"{worst.json_path}: {worst.message}"[:300]
 
 
 def problems_of(schema: Schema, arguments: dict[str, Any]) -> list[str]:
     """What is wrong with `arguments`, at most a handful."""
-    from referencing import Registry  # noqa: PLC0415 - see above
+    import referencing  # noqa: PLC0415 - see above
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - see above
 
     # An empty registry resolves what stands in the schema itself and fetches nothing.
-    validator = _kind(schema)(_without_patterns(schema), registry=Registry())
+    nothing = cast("Any", referencing).Registry()
+    validator = _kind(schema)(_without_patterns(schema), registry=nothing)
     found: list[str] = []
     try:
         for error in validator.iter_errors(arguments):

@@ -89,12 +89,9 @@ class ToolRegistry:
             found = self._source.find(name)
         if found is not None:
             return found
-        close = difflib.get_close_matches(name, self._tools, n=3)
-        hint = (
-            f"Did you mean {' or '.join(close)}?"
-            if close
-            else f"Tools: {', '.join(sorted(self._tools))}"
-        )
+        names = [each.name for each in self.definitions()]
+        close = difflib.get_close_matches(name, names, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Tools: {', '.join(names)}"
         return ToolResult.failure(
             "unknown_tool", f"there is no tool {name!r}", next_action_hint=hint
         )
