@@ -202,6 +202,7 @@ class LoopFactory:
                 config.agent.max_tokens,
                 limits.deadline_s or config.agent.deadline_seconds,
                 config.agent.max_reminders,
+                config.agent.max_wait_days * 86_400,
             ),
             guards=GuardBounds(**config.guards.model_dump()),
             system=self._system,

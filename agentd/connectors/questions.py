@@ -68,7 +68,7 @@ def result_for(questions: Sequence[Question], tool: str) -> ToolResult:
         error_type=INPUT_REQUIRED,
         next_action_hint=f"The task waits until a person has answered. Then call {tool} again with "
         "the same arguments: the answer is given to the server.",
-        data={"question": first.key, "tool": tool},
+        data={"question": first.key, "reason": first.text()},
     )
 
 

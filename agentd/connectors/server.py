@@ -253,6 +253,11 @@ class McpServer:
     def tools_count(self) -> int:
         return len(self.catalog.tools) if self.catalog else 0
 
+    @property
+    def busy(self) -> int:
+        """Calls under way."""
+        return len(self._lines)
+
     def tool(self, name: str) -> "RemoteTool | None":
         """By its name there or here; None when it is not listed, or nothing is yet."""
         return self.catalog.find(name) if self.catalog else None
