@@ -68,6 +68,7 @@ from agentd.toolkit.call import RolledBack, call
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.discover import load_registry
 from agentd.toolkit.inject import CallContext, Injector, PerCall
+from agentd.toolkit.progress import Progress
 from agentd.toolkit.registry import ToolRegistry
 from agentd.toolkit.result import ToolResult
 
@@ -99,6 +100,7 @@ def make_injector(
             Clock: lambda _: clock,
             Run: lambda context: context.run,
             CallKey: _call_key,
+            Progress: lambda context: context.progress,
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Commands: lambda _: commands,
@@ -130,10 +132,12 @@ def make_toolbox(config: Config, store: Store) -> Toolbox:
     return Toolbox(registry, injector, problems, servers)
 
 
-async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
+async def call_tool(
+    toolbox: Toolbox, store: Store, tool: Tool, raw: object, progress: Progress | None = None
+) -> ToolResult:
     """Call a tool for a person, outside any run. Never raises."""
     if tool.effect is not Effect.TRANSACTIONAL:
-        return await call(tool, raw, toolbox.injector, CallContext(store))
+        return await call(tool, raw, toolbox.injector, CallContext(store, progress=progress))
     try:
         async with store.transaction() as conn:
             result = await call(tool, raw, toolbox.injector, CallContext(conn))

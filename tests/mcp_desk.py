@@ -35,9 +35,7 @@ async def servers(
     folder: Path, *specs: ServerSpec, most: int = 60, **terms: Any
 ) -> AsyncIterator[McpManager]:
     """An open manager of these servers."""
-    made = McpManager(
-        Servers(specs), replace(TERMS, **terms), folder, folder / "tokens", most=most
-    )
+    made = McpManager(Servers(specs), replace(TERMS, **terms), folder, folder / "tokens", most=most)
     async with made.open():
         yield made
 

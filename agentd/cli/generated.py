@@ -79,10 +79,11 @@ def execute(tool: Tool, raw: object, as_json: bool) -> int:
 
     context = click.get_current_context().find_object(Context)
     assert context is not None
-    return _show(context.run(work), as_json=as_json)
+    return show_result(context.run(work), as_json=as_json)
 
 
-def _show(result: ToolResult, *, as_json: bool) -> int:
+def show_result(result: ToolResult, *, as_json: bool) -> int:
+    """Print what a call gave. The exit code."""
     if as_json:
         print_json({"ok": result.ok, **_facts(result)})
     elif result.is_error:

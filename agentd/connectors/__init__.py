@@ -19,4 +19,5 @@ tokens.py       OAuth: tokens in files, refreshed without anybody
 login.py        OAuth: a person and a browser, or a pasted code
 serving.py      agentd's own tools for other MCP clients
 system_info.py  the bundled server: the machine, its disks, its network
+interfaces.py   the network interfaces of this machine
 """

@@ -9,7 +9,9 @@ from agentd.connectors.server import McpServer
 from agentd.domain.errors import ToolError
 from agentd.domain.run import Run
 from agentd.store.events import EventStore
+from agentd.toolkit.call import validate
 from agentd.toolkit.definition import Effect, Need, Tool
+from agentd.toolkit.given import Given
 from agentd.toolkit.result import ToolResult
 
 GROUP = "mcp"
@@ -63,6 +65,20 @@ async def find_remote(server: McpServer, *names: str) -> RemoteTool:
         f"MCP server {server.spec.name} has no tool {names[-1]!r}",
         next_action_hint="mcp_list_tools and mcp_search show what there is.",
     )
+
+
+async def by_hand(server: McpServer, name: str, raw: str) -> ToolResult:
+    """A person's call of a tool, with JSON text. Never raises."""
+    try:
+        remote = await find_remote(server, name)
+        checked = validate(proxy(server, remote), raw)
+        if isinstance(checked, ToolResult):
+            return checked
+        assert isinstance(checked, Given)
+        return await exchange(server, remote, checked.arguments, None, None, shown_as=remote.name)
+    except (ServerFailed, ToolError) as error:
+        kind = error.error_type if isinstance(error, ToolError) else "server_unavailable"
+        return ToolResult.failure(kind, error.message, next_action_hint=error.hint)
 
 
 async def exchange(

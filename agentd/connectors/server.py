@@ -266,6 +266,15 @@ class McpServer:
         """Open the connection if need be. Raises ServerFailed."""
         await self._opened()
 
+    async def list_again(self) -> None:
+        """Ask for the tools anew. Raises ServerFailed."""
+        session = await self._opened()
+        try:
+            await self._list(session)
+        except Exception as error:
+            text = importlib.import_module("agentd.connectors.session").explain(error)
+            raise ServerFailed(f"MCP server {self.spec.name}: {text}") from error
+
     async def call(
         self,
         tool: str,

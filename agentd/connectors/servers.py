@@ -49,19 +49,21 @@ class McpManager(Capability):
         self._by_prefix = {each.prefix: each for each in self.servers.values()}
 
     @classmethod
-    def of(cls, config: Config) -> "McpManager":
-        """The servers of a home; none is started."""
+    def of(
+        cls, config: Config, servers: Servers | None = None, breaker_threshold: int | None = None
+    ) -> "McpManager":
+        """The servers of a home, or these; none is started."""
         mcp = config.mcp
         terms = Terms(
             connect_s=mcp.connect_seconds,
             call_s=mcp.call_seconds,
             close_s=mcp.close_seconds,
             idle_s=mcp.idle_seconds,
-            breaker_threshold=mcp.breaker_threshold,
+            breaker_threshold=breaker_threshold or mcp.breaker_threshold,
             breaker_cooldown_s=mcp.breaker_cooldown_seconds,
         )
         return cls(
-            load_servers(config.mcp_path),
+            load_servers(config.mcp_path) if servers is None else servers,
             terms,
             workdir=config.workspace_path,
             tokens=config.mcp_tokens_path,

@@ -2,6 +2,7 @@
 imported by whoever opens the first connection, in a thread.
 """
 
+import logging
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -42,6 +43,8 @@ from agentd.connectors.stdio import stdio_streams
 _log = structlog.get_logger()
 _PAGES_MOST = 200
 TOOLS_MOST = 5000
+# Its lines have no place in ours; what matters of them is in the errors.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 # They concern parts of the older protocol that servers still use.
 warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
 

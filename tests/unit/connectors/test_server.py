@@ -27,7 +27,10 @@ async def test_its_tools_are_listed_and_called(tmp_path: Path) -> None:
         server = mcp.get("plain")
         assert _text(await server.call("echo", {"text": "hi"})) == "echo: hi"
         assert server.state is State.READY
-        assert [tool.name for tool in mcp.remote_tools()][:2] == ["plain__die", "plain__dotted_name_x"]
+        assert [tool.name for tool in mcp.remote_tools()][:2] == [
+            "plain__die",
+            "plain__dotted_name_x",
+        ]
     assert server.state is State.STOPPED
 
 
