@@ -314,10 +314,10 @@ def _with_servers(
     _show_problems(found)
     if name is not None:
         found = Servers((replace(_spec(context.config, name), enabled=True),))
-    # A person sees the failure and decides: no second try behind his back.
-    manager = McpManager.of(context.config, found, breaker_threshold=1)
 
     async def main() -> T:
+        # A person sees the failure and decides: no second try behind his back.
+        manager = McpManager.of(context.config, found, breaker_threshold=1)
         async with manager.open():
             return await work(manager)
 

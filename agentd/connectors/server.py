@@ -91,7 +91,7 @@ class McpServer:
 
     def __post_init__(self) -> None:
         self._news, self._turned = anyio.Event(), anyio.Event()
-        self._connecting = anyio.CancelScope()
+        self._connecting: anyio.CancelScope | None = None
         self._ended: str | None = None
         self._relist = False
         self._wanted = True
@@ -116,7 +116,7 @@ class McpServer:
     def stop(self) -> None:
         """Let the owner close the connection and end."""
         self._stopping = True
-        if self._session is None:
+        if self._session is None and self._connecting is not None:
             self._connecting.cancel()
         self._tell()
 
@@ -130,7 +130,8 @@ class McpServer:
             module = await anyio.to_thread.run_sync(
                 importlib.import_module, "agentd.connectors.session"
             )
-            with anyio.CancelScope() as self._connecting:
+            with anyio.CancelScope() as scope:
+                self._connecting = scope
                 await self._hold(module)
         except Exception as error:  # noqa: BLE001 - whatever it raises is the server's failure
             self._session = None

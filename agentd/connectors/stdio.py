@@ -21,6 +21,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
+import agentd
 from agentd.connectors.failures import ServerFailed
 from agentd.connectors.specs import ServerSpec
 
@@ -29,6 +30,7 @@ Streams = tuple[
     MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
 ]
 _GUARD = Path(__file__).with_name("guard.py")
+_BUNDLED = {"agentd-system-info": "agentd.connectors.system_info"}
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 _LINE_MOST_BYTES = 32 * 1024 * 1024
 _GARBAGE_MOST = 100  # lines that are no message: a banner or a debugging print is forgiven
@@ -109,13 +111,12 @@ async def stdio_streams(
 
 async def _spawn(spec: ServerSpec, workdir: Path) -> tuple[Process, int]:
     """The guard's process and our end of its lifeline."""
-    environment = server_environment(spec.env)
-    command = _find(spec.command, environment["PATH"])
+    command, environment = _command(spec)
     here = os.path.expanduser(spec.cwd) if spec.cwd else workdir  # noqa: PTH111, ASYNC240 - no disk
     theirs, ours = os.pipe()
     try:
         process = await anyio.open_process(
-            [sys.executable, "-I", "-S", str(_GUARD), str(theirs), command, *spec.args],
+            [sys.executable, "-I", "-S", str(_GUARD), str(theirs), *command],
             env=environment,
             cwd=here,
             start_new_session=True,
@@ -133,6 +134,17 @@ def server_environment(own: Mapping[str, str]) -> dict[str, str]:
     """What a server gets of our environment, and what is configured for it."""
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return {"PATH": os.defpath, **kept, **own}
+
+
+def _command(spec: ServerSpec) -> tuple[list[str], dict[str, str]]:
+    """The command line and its environment. Raises ServerFailed."""
+    environment = server_environment(spec.env)
+    module = _BUNDLED.get(spec.command)
+    if module is None:
+        return [_find(spec.command, environment["PATH"]), *spec.args], environment
+    # Ours: the very code that runs here, whether or not its script is on some PATH.
+    environment["PYTHONPATH"] = str(Path(agentd.__file__).parents[1])
+    return [sys.executable, "-m", module, *spec.args], environment
 
 
 def _find(command: str, path: str) -> str:
