@@ -42,7 +42,9 @@ async def servers(
 
 async def until(condition: Callable[[], object]) -> None:
     with anyio.fail_after(10):
-        while not condition():
+        while True:
+            if condition():
+                return
             await anyio.sleep(0.005)
 
 

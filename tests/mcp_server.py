@@ -48,9 +48,13 @@ if BEHAVIOUR == "ask":
     TOOLS = [tool("order", TEXT)]
 
 
+def say(stream, line):
+    stream.write(line + "\n")
+    stream.flush()
+
+
 def send(message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
+    say(sys.stdout, json.dumps({"jsonrpc": "2.0", **message}))
 
 
 def text(said, **more):
@@ -128,17 +132,17 @@ def misbehave():
             time.sleep(3600)
         case "garbage":
             while True:
-                print("this is no JSON", flush=True)
+                say(sys.stdout, "this is no JSON")
         case "flood":
             while True:
                 send({"method": "notifications/message", "params": {"level": "info", "data": "x"}})
         case "banner":
-            print("Welcome to the server!", flush=True)
+            say(sys.stdout, "Welcome to the server!")
         case "stubborn":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             subprocess.Popen(["sleep", "3600"], start_new_session=True)
         case "exit":
-            print("no configuration found", file=sys.stderr, flush=True)
+            say(sys.stderr, "no configuration found")
             sys.exit(7)
 
 

@@ -7,6 +7,7 @@ stdio.py        a server as a child process: bounded lines, its last words, its 
 session.py      one open connection, whatever the transport
 server.py       one server: its owner task, its state, its calls
 servers.py      all of them: McpManager, what tools may ask for
+sieve.py        listings as they come in: bad tools taken out one by one
 catalog.py      what a server lists: filtered, checked, bad tools set aside
 proxy.py        a listed tool as a tool of ours
 results.py      what a server answers, as a result of ours

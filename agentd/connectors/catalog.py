@@ -7,7 +7,7 @@ reason, and the others work.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -27,7 +27,7 @@ _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server. `name`: here; `original`: there. `hints`: what it says about itself."""
+    """A tool of a server. `name`: here; `original`: there."""
 
     server: str
     name: str
@@ -57,22 +57,32 @@ class Catalog:
         )
 
 
-def make_catalog(spec: ServerSpec, prefix: str, listed: Sequence[Listed]) -> Catalog:
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a server said. `outputs`: schemas of answers; `misshapen`: tools of no legal shape."""
+
+    tools: Sequence[Listed]
+    outputs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    misshapen: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def make_catalog(spec: ServerSpec, prefix: str, listing: Listing) -> Catalog:
     """Blocks for as long as it takes to look at every schema; for a thread."""
     wanted: dict[str, Listed] = {}
-    for tool in listed:
+    for tool in listing.tools:
         if _is_wanted(spec, tool.name):
             wanted.setdefault(tool.name, tool)
     names = exported(prefix, wanted)
     tools: list[RemoteTool] = []
-    aside: list[tuple[str, str]] = []
+    aside = list(listing.misshapen.items())
     for name in sorted(wanted):
         try:
             reason = _why_not(wanted[name])
         except RecursionError:
             reason = "its input schema is nested too deeply"
         if reason is None:
-            tools.append(_remote(spec.name, names[name], wanted[name]))
+            output = listing.outputs.get(name)
+            tools.append(_remote(spec.name, names[name], wanted[name], output))
         else:
             aside.append((name, reason))
     return Catalog(tuple(tools), tuple(aside))
@@ -84,7 +94,7 @@ def _is_wanted(spec: ServerSpec, name: str) -> bool:
     return not spec.allow or any(fnmatchcase(name, each) for each in spec.allow)
 
 
-def _remote(server: str, name: str, tool: Listed) -> RemoteTool:
+def _remote(server: str, name: str, tool: Listed, output: Mapping[str, Any] | None) -> RemoteTool:
     said = tool.description or tool.title or f"{tool.name} of the MCP server {server}."
     return RemoteTool(
         server=server,
@@ -92,7 +102,7 @@ def _remote(server: str, name: str, tool: Listed) -> RemoteTool:
         original=tool.name,
         description=said[:_DESCRIPTION_MOST_CHARS],
         input_schema=tool.input_schema,
-        output_schema=tool.output_schema,
+        output_schema=output,
         effect=_effect(tool),
     )
 

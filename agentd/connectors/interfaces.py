@@ -12,7 +12,7 @@ from pathlib import Path
 _UP = 0x1  # IFF_UP
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, as in system_info.py
 class Interface:
     """`mac`: None where it has none, or the machine does not say."""
 

@@ -110,7 +110,7 @@ async def exchange(
                 "server_unavailable", error.message, next_action_hint=error.hint
             ) from error
         else:
-            return interview.outcome() or to_result(answer)
+            return interview.outcome() or to_result(answer, remote.output_schema)
     raise AssertionError
 
 

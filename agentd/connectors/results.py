@@ -8,7 +8,8 @@ would fail every later request of the task.
 import base64
 import binascii
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from mcp_types import (
     AudioContent,
@@ -23,6 +24,7 @@ from mcp_types import (
 )
 
 from agentd.connectors.images import image_problem
+from agentd.toolkit.given import problems_of
 from agentd.toolkit.result import Blocks, ToolResult, truncate
 
 _BLOCKS_MOST = 100
@@ -30,15 +32,19 @@ _IMAGES_MOST = 10
 _TEXT_BESIDE_IMAGES_MOST_CHARS = 20_000
 
 
-def to_result(answer: CallToolResult) -> ToolResult:
-    """`data` is the structured content, where there is some."""
+def to_result(answer: CallToolResult, schema: Mapping[str, Any] | None = None) -> ToolResult:
+    """`data` is the structured content, where there is some and it is as `schema` says."""
     parts = list(_parts(answer.content[:_BLOCKS_MOST]))
     if (missing := len(answer.content) - _BLOCKS_MOST) > 0:
         parts.append(f"[{missing} more parts of the answer are left out]")
     text = "\n".join(part for part in parts if isinstance(part, str))
     if answer.is_error:
         return ToolResult.failure("tool_error", text or "the tool failed and did not say why")
-    data = answer.structured_content
+    data: Any = answer.structured_content
+    wrong = problems_of(schema, data) if schema is not None and data is not None else []
+    if wrong:
+        parts.append(f"[the tool says that it answers otherwise: {'; '.join(wrong)}]")
+        text, data = "\n".join([text, str(parts[-1])]), None
     if not parts and data is not None:
         text = json.dumps(data, ensure_ascii=False, indent=1)
     if all(isinstance(part, str) for part in parts):

@@ -193,7 +193,8 @@ class McpServer:
 
     def _failed(self, error: Exception, held_s: float) -> float:
         session = importlib.import_module("agentd.connectors.session")
-        self.problem = self._ended or session.explain(error)
+        lost = self._ended if session.is_lost(error) else None
+        self.problem = lost or session.explain(error)
         self.failures = 1 if held_s > _STEADY_S else self.failures + 1
         self._wanted = True
         if session.wants_login(error):

@@ -84,11 +84,12 @@ async def _call(
     tell, told = anyio.create_memory_object_stream[_Told](16)
 
     async def pass_on() -> None:
-        async for done, total, message in told:
-            await context.session.report_progress(done, total, message)
+        async with told:
+            async for done, total, message in told:
+                await context.session.report_progress(done, total, message)
 
     result = ToolResult.failure("cancelled", f"{tool.name} was cancelled")
-    async with anyio.create_task_group() as group, told:
+    async with anyio.create_task_group() as group:
         group.start_soon(pass_on)
         async with tell:
             result = await call(tool, arguments, _without_waiting(tell))

@@ -36,7 +36,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from agentd import __version__
+from agentd.connectors.catalog import Listing
 from agentd.connectors.failures import LoginNeeded, ServerFailed
+from agentd.connectors.sieve import Sifted, SiftedStream
 from agentd.connectors.specs import ServerSpec
 from agentd.connectors.stdio import stdio_streams
 
@@ -69,16 +71,18 @@ class Calling:
 class Session:
     """An open connection. Calls may come from any task."""
 
-    def __init__(self, client: Client, calling: Calling) -> None:
+    def __init__(self, client: Client, calling: Calling, sifted: Sifted) -> None:
         self._client = client
         self._calling = calling
+        self._sifted = sifted
 
     @property
     def protocol(self) -> str:
         return self._client.protocol_version
 
-    async def tools(self) -> list[Tool]:
+    async def tools(self) -> Listing:
         """All pages. Raises ServerFailed when it never ends."""
+        self._sifted.aside.clear()
         found: list[Tool] = []
         cursor: str | None = None
         for _ in range(_PAGES_MOST):
@@ -87,7 +91,7 @@ class Session:
             if len(found) > TOOLS_MOST:
                 raise ServerFailed(f"it lists more than {TOOLS_MOST} tools")
             if page.next_cursor is None or page.next_cursor == cursor:
-                return found
+                return Listing(found, dict(self._sifted.outputs), dict(self._sifted.aside))
             cursor = page.next_cursor
         raise ServerFailed(f"its list of tools has more than {_PAGES_MOST} pages")
 
@@ -134,8 +138,9 @@ async def open_session(calling: Calling) -> AsyncGenerator[Session]:
             calling.changed()
         await anyio.lowlevel.checkpoint()
 
+    sifted = Sifted()
     client = Client(
-        _transport(calling),
+        _sifting(_transport(calling), sifted),
         read_timeout_seconds=calling.connect_s,
         elicitation_callback=elicit,
         message_handler=heard,
@@ -144,7 +149,7 @@ async def open_session(calling: Calling) -> AsyncGenerator[Session]:
     with anyio.fail_after(calling.connect_s) as connecting:
         async with client:
             connecting.deadline = float("inf")
-            yield Session(client, calling)
+            yield Session(client, calling, sifted)
 
 
 def _transport(calling: Calling) -> AbstractAsyncContextManager[Any]:
@@ -156,6 +161,14 @@ def _transport(calling: Calling) -> AbstractAsyncContextManager[Any]:
             spec.url, headers=dict(spec.headers), timeout=calling.connect_s, auth=calling.auth
         )
     return _http(calling)
+
+
+@asynccontextmanager
+async def _sifting(
+    transport: AbstractAsyncContextManager[Any], sifted: Sifted
+) -> AsyncGenerator[Any]:
+    async with transport as (read, write):
+        yield SiftedStream(read, sifted), write
 
 
 @asynccontextmanager
@@ -181,6 +194,11 @@ def explain(error: BaseException) -> str:
         return f"it answers with HTTP status {first.response.status_code}"
     text = " ".join(str(first).split())[:500]
     return text or type(first).__name__
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether it says no more than that the connection has ended."""
+    return any(isinstance(e, MCPError) and e.code == CONNECTION_CLOSED for e in causes(error))
 
 
 def wants_login(error: BaseException) -> bool:

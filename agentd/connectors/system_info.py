@@ -16,13 +16,14 @@ from pathlib import Path
 
 from agentd.connectors.interfaces import Interface, interfaces
 
+_ABOUT = "Facts about the machine that agentd runs on."
 _NO_DISKS = frozenset(
     {"autofs", "cgroup", "cgroup2", "devpts", "devtmpfs", "mqueue", "overlay", "proc", "squashfs"}
     | {"sysfs", "tmpfs", "nsfs", "fuse.portal", "efivarfs", "binfmt_misc", "ramfs", "rootfs"}
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the package takes those for defaults
 class SystemInfo:
     """`memory_*`: None where the machine does not say."""
 
@@ -41,7 +42,7 @@ class SystemInfo:
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the package takes those for defaults
 class Disk:
     path: str
     device: str
@@ -52,12 +53,12 @@ class Disk:
     used_percent: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the package takes those for defaults
 class Disks:
     disks: list[Disk]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: the package takes those for defaults
 class Network:
     hostname: str
     interfaces: list[Interface]
@@ -113,7 +114,7 @@ def main() -> None:
     from mcp.server import MCPServer  # noqa: PLC0415 - the functions alone need none of it
     from mcp_types import ToolAnnotations  # noqa: PLC0415 - same
 
-    server = MCPServer("system-info", instructions="Facts about the machine that agentd runs on.")
+    server = MCPServer("system-info", instructions=_ABOUT, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for function in (system_info, disk_info, network_info):
         server.tool(annotations=reads)(function)

@@ -29,7 +29,7 @@ def check_schema(schema: Schema) -> str | None:
     return None if worst is None else f"{worst.json_path}: {worst.message}"[:300]
 
 
-def problems_of(schema: Schema, arguments: dict[str, Any]) -> list[str]:
+def problems_of(schema: Schema, arguments: Any) -> list[str]:
     """What is wrong with `arguments`, at most a handful."""
     import referencing  # noqa: PLC0415 - see above
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - see above
