@@ -73,13 +73,18 @@ _current: ContextVar[_Line | None] = ContextVar("agentd_mcp_call", default=None)
 
 @dataclass
 class McpServer:
-    """`prefix`: how the names of its tools begin. `changed`: called when its tools have changed."""
+    """`prefix`: how the names of its tools begin. `changed`: called when its tools have changed.
+
+    `auth` and `renew`: how requests are authorised, and whether a token that was refused can be
+    replaced without a person.
+    """
 
     spec: ServerSpec
     prefix: str
     terms: Terms
     workdir: Path
     auth: "Callable[[], httpx2.Auth | None]"
+    renew: Callable[[], bool] = lambda: False
     changed: Callable[[], None] = lambda: None
     state: State = State.STARTING
     problem: str | None = None
@@ -197,6 +202,8 @@ class McpServer:
         self.problem = lost or session.explain(error)
         self.failures = 1 if held_s > _STEADY_S else self.failures + 1
         self._wanted = True
+        if session.wants_login(error) and self.renew():
+            return 0.0
         if session.wants_login(error):
             self._turn(State.LOGIN)
             hint = f"agentd mcp login {self.spec.name}"

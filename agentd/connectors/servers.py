@@ -15,7 +15,7 @@ from agentd.config import Config
 from agentd.connectors import names
 from agentd.connectors.server import McpServer, Terms
 from agentd.connectors.specs import Servers, ServerSpec, load_servers
-from agentd.connectors.tokens import auth_of
+from agentd.connectors.tokens import auth_of, expire
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError, NotFound
 from agentd.toolkit.definition import Tool
@@ -77,6 +77,7 @@ class McpManager(Capability):
             terms=self._terms,
             workdir=self._workdir,
             auth=lambda: auth_of(spec, self._tokens),
+            renew=lambda: expire(spec.name, self._tokens),
             changed=self._changed,
         )
 

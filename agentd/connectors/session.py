@@ -173,10 +173,19 @@ async def _sifting(
 
 @asynccontextmanager
 async def _http(calling: Calling) -> AsyncGenerator[Any]:
+    async def heed(response: httpx2.Response) -> None:
+        # The package keeps the status to itself.
+        if response.status_code == 401:
+            raise LoginNeeded("it wants a login (HTTP status 401)")
+
     timeout = httpx2.Timeout(calling.connect_s, read=300)
+    hooks = {"response": [heed]} if calling.auth is None else {}
     async with (
         httpx2.AsyncClient(
-            headers=dict(calling.spec.headers), timeout=timeout, auth=calling.auth
+            headers=dict(calling.spec.headers),
+            timeout=timeout,
+            auth=calling.auth,
+            event_hooks=hooks,
         ) as http,
         streamable_http_client(calling.spec.url, http_client=http) as streams,
     ):

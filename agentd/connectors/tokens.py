@@ -40,6 +40,15 @@ def write(name: str, folder: Path, kept: Mapping[str, Any]) -> None:
     new.replace(path)
 
 
+def expire(name: str, folder: Path) -> bool:
+    """Let the next request ask for a new token; False: that has been tried, or can not be."""
+    kept = read(name, folder)
+    if not kept.get("tokens", {}).get("refresh_token") or kept.get("expires_at") == 0:
+        return False
+    write(name, folder, {**kept, "expires_at": 0})
+    return True
+
+
 def forget(name: str, folder: Path) -> bool:
     """Whether there was something to forget."""
     path = path_of(name, folder)

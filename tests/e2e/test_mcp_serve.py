@@ -53,15 +53,14 @@ async def test_a_client_enqueues_a_task_and_gets_its_output(home: Home) -> None:
         del progress, total
         told.append(message)
 
-    async with home.daemon():
-        async with Client(stdio(home)) as client:
-            made: Any = await client.call_tool("create_task", {"prompt": "What is 6 x 7?"})
-            task_id = made.structured_content["task"]["id"]
-            ended: Any = await client.call_tool(
-                "await_task", {"id": task_id}, progress_callback=progress
-            )
-            events: Any = await client.call_tool("read_session", {"id": task_id})
-            cost: Any = await client.call_tool("show_cost")
+    async with home.daemon(), Client(stdio(home)) as client:
+        made: Any = await client.call_tool("create_task", {"prompt": "What is 6 x 7?"})
+        task_id = made.structured_content["task"]["id"]
+        ended: Any = await client.call_tool(
+            "await_task", {"id": task_id}, progress_callback=progress
+        )
+        events: Any = await client.call_tool("read_session", {"id": task_id})
+        cost: Any = await client.call_tool("show_cost")
     assert ended.structured_content["state"] == "completed"
     assert ended.structured_content["output"] == "42"
     assert events.structured_content["result"][0]["kind"] == "user"
