@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import httpx2
 
 
+_LONG_AGO = 1.0  # the package takes 0 for "never"
+
+
 def path_of(name: str, folder: Path) -> Path:
     """Where the tokens of server `name` stand."""
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
@@ -43,9 +46,9 @@ def write(name: str, folder: Path, kept: Mapping[str, Any]) -> None:
 def expire(name: str, folder: Path) -> bool:
     """Let the next request ask for a new token; False: that has been tried, or can not be."""
     kept = read(name, folder)
-    if not kept.get("tokens", {}).get("refresh_token") or kept.get("expires_at") == 0:
+    if not kept.get("tokens", {}).get("refresh_token") or kept.get("expires_at") == _LONG_AGO:
         return False
-    write(name, folder, {**kept, "expires_at": 0})
+    write(name, folder, {**kept, "expires_at": _LONG_AGO})
     return True
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.processes import Home, new_home
 
+pytestmark = pytest.mark.timeout(60)  # several processes one after another
 _SERVER = Path(__file__).parents[1] / "oauth_server.py"
 
 

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.processes import Home, new_home
 
+pytestmark = pytest.mark.timeout(60)  # several processes one after another
 _DONE = '[[turn]]\n[[turn.call]]\ntool = "complete_task"\ninput = { summary = "42" }\n'
 
 
@@ -94,9 +95,12 @@ async def test_over_http_only_the_token_lets_in(home: Home) -> None:
     async with http(home) as (url, token):
         path = home.path / "run/mcp-token"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as with_token:
-            async with Client(streamable_http_client(url, http_client=with_token)) as client:
-                listed: Any = await client.call_tool("list_tasks")
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as with_token,
+            Client(streamable_http_client(url, http_client=with_token)) as client,
+        ):
+            listed: Any = await client.call_tool("list_tasks")
         assert listed.structured_content == {"result": []}
         async with httpx2.AsyncClient() as without:
             assert (await without.post(url, json={})).status_code == 401
