@@ -6,8 +6,9 @@ restart without asking the server for its metadata again.
 
 import sys
 import webbrowser
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -37,6 +38,15 @@ _PERSON_S = 600.0  # to log in
 _PASTED = "http://127.0.0.1:8976/callback"  # nobody listens there: its address is pasted
 _EARLY_S = 30.0  # a token that runs out so soon is refreshed now
 _PAGE = b"<!doctype html><title>agentd</title><p>You are logged in. You can close this window.</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """How one is sent to the login page (`send`), and what comes back to `redirect` (`wait`)."""
+
+    redirect: str
+    send: Callable[[str], Awaitable[None]]
+    wait: Callable[[], Awaitable[AuthorizationCodeResult]]
 
 
 class _Kept(TokenStorage):
@@ -94,7 +104,14 @@ def unattended(spec: ServerSpec, folder: Path) -> OAuthClientProvider:
         raise LoginNeeded(f"MCP server {spec.name} wants a person to log in")
 
     kept = _Kept(spec, folder)
-    made = OAuthClientProvider(spec.url, _metadata(spec, _PASTED), kept, nobody, nobody)
+    made = OAuthClientProvider(
+        spec.url,
+        _metadata(spec, _PASTED),
+        kept,
+        nobody,
+        nobody,
+        client_metadata_url=spec.oauth.client_metadata_url,
+    )
     kept.restore(made)
     return made
 
@@ -114,11 +131,7 @@ async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> No
     kept = _Kept(spec, folder)
     try:
         async with _pasted(tell) if paste else _listening(tell) as person:
-            if spec.oauth.client_id is not None:
-                await kept.set_client_info(_registered(spec, person.redirect))
-            metadata = _metadata(spec, person.redirect)
-            auth = OAuthClientProvider(spec.url, metadata, kept, person.send, person.wait)
-            kept.provider = auth
+            auth = await attended(spec, folder, person)
             async with open_session(_calling(spec, auth)) as session:
                 await session.tools()
     except AgentdError:
@@ -130,30 +143,38 @@ async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> No
         tell(f"{spec.name} did not ask for a login.")
 
 
-class _Person:
-    """How a person is sent to the login page (`send`) and what comes back (`wait`)."""
-
-    def __init__(self, redirect: str, send: Callable[[str], Any], wait: Callable[[], Any]) -> None:
-        self.redirect = redirect
-        self.send = send
-        self.wait = wait
+async def attended(spec: ServerSpec, folder: Path, person: Person) -> OAuthClientProvider:
+    """Asks `person` whenever the server wants it, and keeps what that gives."""
+    kept = _Kept(spec, folder)
+    if spec.oauth.client_id is not None:
+        await kept.set_client_info(_registered(spec, person.redirect))
+    made = OAuthClientProvider(
+        spec.url,
+        _metadata(spec, person.redirect),
+        kept,
+        person.send,
+        person.wait,
+        client_metadata_url=spec.oauth.client_metadata_url,
+    )
+    kept.provider = made
+    return made
 
 
 @asynccontextmanager
-async def _pasted(tell: Tell) -> AsyncGenerator[_Person]:
+async def _pasted(tell: Tell) -> AsyncGenerator[Person]:
     async def send(url: str) -> None:
         tell(f"Open this page and log in:\n\n{url}\n")
         tell("The page that comes last can not be shown. Paste its address here:")
 
     async def wait() -> AuthorizationCodeResult:
         line = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
-        return _result(line.strip())
+        return code_in(line.strip())
 
-    yield _Person(_PASTED, send, wait)
+    yield Person(_PASTED, send, wait)
 
 
 @asynccontextmanager
-async def _listening(tell: Tell) -> AsyncGenerator[_Person]:
+async def _listening(tell: Tell) -> AsyncGenerator[Person]:
     came = anyio.Event()
     addresses: list[str] = []
 
@@ -175,17 +196,17 @@ async def _listening(tell: Tell) -> AsyncGenerator[_Person]:
 
     async def wait() -> AuthorizationCodeResult:
         await came.wait()
-        return _result(addresses[0])
+        return code_in(addresses[0])
 
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - anyio's, no SQL
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, answer)
-        yield _Person(f"http://127.0.0.1:{port}/callback", send, wait)
+        yield Person(f"http://127.0.0.1:{port}/callback", send, wait)
         group.cancel_scope.cancel()
 
 
-def _result(address: str) -> AuthorizationCodeResult:
+def code_in(address: str) -> AuthorizationCodeResult:
     """Of the address that the login page sent the browser to. Raises ServerFailed."""
     given = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
     if "error" in given:

@@ -102,6 +102,9 @@ def answer(question: Question, text: str) -> ElicitResult | str:
     content = _content(question.schema, said)
     if isinstance(content, str):
         return content
+    its = question.schema.get("properties", {})
+    defaults = {name: each["default"] for name, each in its.items() if "default" in each}
+    content = {**defaults, **content}
     problems = problems_of(question.schema, content)
     return "; ".join(problems) if problems else ElicitResult(action="accept", content=content)
 

@@ -38,6 +38,7 @@ class OAuthSpec:
     client_id: str | None = None
     client_secret: str | None = None
     scope: str | None = None
+    client_metadata_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,9 @@ class _OAuth(BaseModel):
         None, validation_alias=AliasChoices("client_secret", "clientSecret")
     )
     scope: str | None = None
+    client_metadata_url: str | None = Field(
+        None, validation_alias=AliasChoices("client_metadata_url", "clientMetadataUrl")
+    )
 
 
 class _Entry(BaseModel):
@@ -196,6 +200,7 @@ def parse(name: str, written: object, environment: Mapping[str, str]) -> ServerS
             entry.oauth.client_id,
             expand.text("oauth.client_secret", entry.oauth.client_secret or "") or None,
             entry.oauth.scope,
+            entry.oauth.client_metadata_url,
         ),
     )
     if spec.url and not re.match(r"https?://[^/]", spec.url):
