@@ -37,7 +37,7 @@ def serve_over(context: Context, http: str | None) -> None:
     address = None if http is None else _address(http)
 
     async def work(opened: Opened) -> None:
-        server = _server(opened)
+        server = make_home_server(opened)
         if address is None:
             async with stdio_server() as (read, write):
                 await server.run(read, write, server.create_initialization_options())
@@ -47,7 +47,8 @@ def serve_over(context: Context, http: str | None) -> None:
     context.run(work)
 
 
-def _server(opened: Opened) -> Server[Any]:
+def make_home_server(opened: Opened) -> Server[Any]:
+    """A server of the tools of a home."""
     toolbox = make_toolbox(opened.config, opened.store)
     for problem in toolbox.problems:
         click.echo(f"A tool is left out: {problem.message}", err=True)

@@ -232,7 +232,7 @@ def _registered(spec: ServerSpec, redirect: str) -> OAuthClientInformationFull:
     return OAuthClientInformationFull(
         client_id=spec.oauth.client_id or "",
         client_secret=secret,
-        token_endpoint_auth_method="client_secret_post" if secret else "none",
+        token_endpoint_auth_method="client_secret_basic" if secret else "none",
         redirect_uris=[AnyUrl(redirect)],
     )
 

@@ -93,7 +93,6 @@ async def _call(
         group.start_soon(pass_on)
         async with tell:
             result = await call(tool, arguments, _without_waiting(tell))
-        group.cancel_scope.cancel()
     return result
 
 

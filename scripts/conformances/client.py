@@ -1,6 +1,6 @@
-"""The client that `scripts/conformance` tests: agentd's own session and login, with nobody asked.
+"""The client that the suite tests: agentd's own session and login, with nobody asked.
 
-Run by the suite as `conformance_client.py URL`; MCP_CONFORMANCE_SCENARIO says what is looked at.
+Run by the suite as `client.py URL`; MCP_CONFORMANCE_SCENARIO says what is looked at.
 """
 
 import json
