@@ -10,7 +10,8 @@ from agentd.toolkit.progress import Progress
 from agentd.toolkit.result import ToolResult
 
 _PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5E"
+    "rkJggg=="
 )
 
 
@@ -34,7 +35,7 @@ def test_error_handling() -> str:
 
 
 @tool(group="suite", effect="read")
-async def test_tool_with_progress(progress: Progress | None = None) -> str:
+async def test_tool_with_progress(progress: Progress | None) -> str:
     """Tell of its progress."""
     for done in (0, 50, 100):
         if progress is not None:
