@@ -20,7 +20,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     if not (beside / "mcp-server-time").exists() and shutil.which("mcp-server-time") is None:
         pytest.skip("mcp-server-time (extra dev) is not installed")
     monkeypatch.chdir(tmp_path)
-    return new_home(tmp_path)
+    made = new_home(tmp_path)
+    # The commands run elsewhere, and shall find this agentd.
+    return Home(made.path, {**made.variables, "PYTHONPATH": str(Path(__file__).parents[2])})
 
 
 @pytest.mark.timeout(90)
