@@ -17,7 +17,7 @@ from agentd.connectors.names import exported
 from agentd.connectors.specs import ServerSpec
 from agentd.domain.jsons import is_array, is_object
 from agentd.toolkit.definition import Effect
-from agentd.toolkit.given import check_schema
+from agentd.toolkit.given import GivenSchema, check_schema
 
 _SCHEMA_MOST_CHARS = 100_000
 _NODES_MOST = 10_000  # of a schema whose references are written out
@@ -33,8 +33,8 @@ class RemoteTool:
     name: str
     original: str
     description: str
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None
+    input: GivenSchema
+    output: GivenSchema | None
     effect: Effect
 
     @property
@@ -101,8 +101,8 @@ def _remote(server: str, name: str, tool: Listed, output: Mapping[str, Any] | No
         name=name,
         original=tool.name,
         description=said[:_DESCRIPTION_MOST_CHARS],
-        input_schema=tool.input_schema,
-        output_schema=output,
+        input=GivenSchema(tool.input_schema),
+        output=None if output is None else GivenSchema(output),
         effect=_effect(tool),
     )
 

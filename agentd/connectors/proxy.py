@@ -1,6 +1,5 @@
 """A tool of a server as a tool of ours: the same validation, effects, journal and results."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from agentd.connectors.catalog import RemoteTool
@@ -11,12 +10,12 @@ from agentd.domain.run import Run
 from agentd.store.events import EventStore
 from agentd.toolkit.call import validate
 from agentd.toolkit.definition import Effect, Need, Tool
-from agentd.toolkit.given import Given
+from agentd.toolkit.given import Given, GivenSchema
 from agentd.toolkit.result import ToolResult
 
 GROUP = "mcp"
 _NEEDS = {"run": Need(Run, optional=True), "events": Need(EventStore, optional=True)}
-_ANYTHING: Mapping[str, Any] = {"type": "object"}
+_ANYTHING = GivenSchema({"type": "object"})
 
 
 def proxy(server: McpServer, remote: RemoteTool) -> Tool:
@@ -32,8 +31,8 @@ def proxy(server: McpServer, remote: RemoteTool) -> Tool:
         remote.name,
         remote.description,
         remote.effect,
-        remote.input_schema,
-        remote.output_schema,
+        remote.input,
+        remote.output,
     )
 
 
@@ -110,7 +109,7 @@ async def exchange(
                 "server_unavailable", error.message, next_action_hint=error.hint
             ) from error
         else:
-            return interview.outcome() or to_result(answer, remote.output_schema)
+            return interview.outcome() or to_result(answer, remote.output)
     raise AssertionError
 
 
@@ -119,8 +118,8 @@ def _tool(
     name: str,
     description: str,
     effect: Effect,
-    given_input: Mapping[str, Any],
-    given_output: Mapping[str, Any] | None,
+    given_input: GivenSchema,
+    given_output: GivenSchema | None,
 ) -> Tool:
     return Tool(
         name=name,

@@ -15,7 +15,7 @@ from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 
 from agentd.domain.event import Event, EventKind
 from agentd.domain.jsons import is_object
-from agentd.toolkit.given import problems_of
+from agentd.toolkit.given import GivenSchema
 from agentd.toolkit.result import ToolResult
 
 INPUT_REQUIRED = "input_required"
@@ -105,7 +105,7 @@ def answer(question: Question, text: str) -> ElicitResult | str:
     its = question.schema.get("properties", {})
     defaults = {name: each["default"] for name, each in its.items() if "default" in each}
     content = {**defaults, **content}
-    problems = problems_of(question.schema, content)
+    problems = GivenSchema(question.schema).problems(content)
     return "; ".join(problems) if problems else ElicitResult(action="accept", content=content)
 
 

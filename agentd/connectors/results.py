@@ -8,7 +8,7 @@ would fail every later request of the task.
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from mcp_types import (
@@ -24,7 +24,7 @@ from mcp_types import (
 )
 
 from agentd.connectors.images import image_problem
-from agentd.toolkit.given import problems_of
+from agentd.toolkit.given import GivenSchema
 from agentd.toolkit.result import Blocks, ToolResult, truncate
 
 _BLOCKS_MOST = 100
@@ -32,7 +32,7 @@ _IMAGES_MOST = 10
 _TEXT_BESIDE_IMAGES_MOST_CHARS = 20_000
 
 
-def to_result(answer: CallToolResult, schema: Mapping[str, Any] | None = None) -> ToolResult:
+def to_result(answer: CallToolResult, schema: GivenSchema | None = None) -> ToolResult:
     """`data` is the structured content, where there is some and it is as `schema` says."""
     parts = list(_parts(answer.content[:_BLOCKS_MOST]))
     if (missing := len(answer.content) - _BLOCKS_MOST) > 0:
@@ -41,7 +41,7 @@ def to_result(answer: CallToolResult, schema: Mapping[str, Any] | None = None) -
     if answer.is_error:
         return ToolResult.failure("tool_error", text or "the tool failed and did not say why")
     data: Any = answer.structured_content
-    wrong = problems_of(schema, data) if schema is not None and data is not None else []
+    wrong = schema.problems(data) if schema is not None and data is not None else []
     if wrong:
         parts.append(f"[the tool says that it answers otherwise: {'; '.join(wrong)}]")
         text, data = "\n".join([text, str(parts[-1])]), None

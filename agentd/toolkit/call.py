@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from agentd.domain.errors import AgentdError, RunLost, ToolError
 from agentd.domain.jsons import is_object
 from agentd.toolkit.definition import Tool
-from agentd.toolkit.given import Given, problems_of
+from agentd.toolkit.given import Given
 from agentd.toolkit.inject import CallContext, Injector
 from agentd.toolkit.result import ToolResult, render
 from agentd.toolkit.schema import input_schema
@@ -51,7 +51,7 @@ def validate(tool: Tool, raw: Any) -> BaseModel | ToolResult:
     if not is_object(raw):
         return _refusal(tool, [f"the arguments are no object but {type(raw).__name__}"])
     if tool.given_input is not None:
-        wrong = problems_of(tool.given_input, raw)
+        wrong = tool.given_input.problems(raw)
         return _refusal(tool, wrong) if wrong else Given(arguments=raw)
     try:
         return tool.input_model.model_validate(raw)

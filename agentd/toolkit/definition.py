@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.errors import ToolDefinitionError
+from agentd.toolkit.given import GivenSchema
 
 F = TypeVar("F", bound=Callable[..., Any])
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -90,8 +91,8 @@ class Tool:
     reconcile: Callable[..., Any] | None = None
     alias_of: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    given_input: Mapping[str, Any] | None = None
-    given_output: Mapping[str, Any] | None = None
+    given_input: GivenSchema | None = None
+    given_output: GivenSchema | None = None
 
     @cached_property
     def input_model(self) -> type[BaseModel]:

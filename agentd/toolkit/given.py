@@ -5,6 +5,8 @@
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -22,31 +24,41 @@ class Given(BaseModel):
     arguments: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class GivenSchema:
+    """A schema from outside, and what checks values against it; made once, for many calls."""
+
+    schema: Schema
+
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with `value`, at most a handful."""
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415 - see above
+
+        found: list[str] = []
+        try:
+            for error in self._validator.iter_errors(value):
+                where = error.json_path.removeprefix("$").removeprefix(".")
+                found.append(f"{where}: {error.message}"[:500] if where else error.message[:500])
+                if len(found) == _PROBLEMS_MOST:
+                    break
+        except (Unresolvable, RecursionError):
+            return found  # the server knows what it meant
+        return found
+
+    @cached_property
+    def _validator(self) -> Any:
+        import referencing  # noqa: PLC0415 - see above
+
+        # An empty registry resolves what stands in the schema itself and fetches nothing.
+        nothing = cast("Any", referencing).Registry()
+        return _kind(self.schema)(_without_patterns(self.schema), registry=nothing)
+
+
 def check_schema(schema: Schema) -> str | None:
     """Why `schema` is no valid JSON Schema, or None."""
     kind = _kind(schema)
     worst: Any = next(kind(kind.META_SCHEMA).iter_errors(schema), None)
     return None if worst is None else f"{worst.json_path}: {worst.message}"[:300]
-
-
-def problems_of(schema: Schema, arguments: Any) -> list[str]:
-    """What is wrong with `arguments`, at most a handful."""
-    import referencing  # noqa: PLC0415 - see above
-    from referencing.exceptions import Unresolvable  # noqa: PLC0415 - see above
-
-    # An empty registry resolves what stands in the schema itself and fetches nothing.
-    nothing = cast("Any", referencing).Registry()
-    validator = _kind(schema)(_without_patterns(schema), registry=nothing)
-    found: list[str] = []
-    try:
-        for error in validator.iter_errors(arguments):
-            where = error.json_path.removeprefix("$").removeprefix(".")
-            found.append(f"{where}: {error.message}"[:500] if where else error.message[:500])
-            if len(found) == _PROBLEMS_MOST:
-                break
-    except (Unresolvable, RecursionError):
-        return found  # the server knows what it meant
-    return found
 
 
 def _kind(schema: Schema) -> Any:

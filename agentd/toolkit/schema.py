@@ -21,14 +21,15 @@ _ROOT = "#"  # no name of a definition
 def input_schema(tool: Tool) -> Schema:
     """The input of a tool: a flat object with `properties` and `required`."""
     if tool.given_input is not None:
-        return normalise(dict(tool.given_input))
+        return normalise(dict(tool.given_input.schema))
     return normalise(_model_schema(tool.input_model))
 
 
 def output_schema(tool: Tool) -> Schema:
     """What the tool returns; what is no object stands under `result`."""
     if tool.given_output is not None:
-        return _clean(dict(tool.given_output), _definitions(tool.given_output), ())
+        given = dict(tool.given_output.schema)
+        return _clean(given, _definitions(given), ())
     schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
     if schema.get("type") == "object":
         return schema

@@ -10,7 +10,6 @@ from agentd.domain.errors import ToolError
 from agentd.domain.run import Run
 from agentd.store.events import EventStore
 from agentd.toolkit.definition import Effect, tool
-from agentd.toolkit.given import problems_of
 from agentd.toolkit.result import ToolResult
 
 
@@ -28,7 +27,7 @@ async def mcp_exec(
     """Call a tool of an MCP server. mcp_search finds one, mcp_info says what it takes."""
     its = mcp.get(server)
     remote = await find_remote(its, tool)
-    wrong = problems_of(remote.input_schema, args or {})
+    wrong = remote.input.problems(args or {})
     if wrong:
         raise ToolError(
             "input_error",

@@ -33,7 +33,7 @@ async def mcp_info(
 ) -> ToolInfo:
     """Show the description and the input schema of one tool of an MCP server."""
     remote = await find_remote(mcp.get(server), tool)
-    schema = json.dumps(remote.input_schema, ensure_ascii=False, indent=1)
+    schema = json.dumps(remote.input.schema, ensure_ascii=False, indent=1)
     return ToolInfo(
         content=f"{server} {remote.original}\n{remote.description}\n\nInput:\n{schema}",
         server=remote.server,
@@ -41,6 +41,6 @@ async def mcp_info(
         name=remote.name,
         description=remote.description,
         effect=str(remote.effect),
-        input_schema=dict(remote.input_schema),
-        output_schema=dict(remote.output_schema) if remote.output_schema else None,
+        input_schema=dict(remote.input.schema),
+        output_schema=dict(remote.output.schema) if remote.output else None,
     )

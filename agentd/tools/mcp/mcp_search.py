@@ -60,6 +60,6 @@ async def mcp_search(
 
 def _document(remote: RemoteTool) -> str:
     """The name counts twice: it says most."""
-    parameters = " ".join(remote.input_schema.get("properties", {}))
+    parameters = " ".join(remote.input.schema.get("properties", {}))
     name = f"{remote.server} {remote.original}"
     return f"{name} {remote.original} {remote.description} {parameters}"

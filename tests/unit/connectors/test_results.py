@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 
 from agentd.connectors.images import image_problem
 from agentd.connectors.results import to_result
-from agentd.toolkit.given import check_schema, problems_of
+from agentd.toolkit.given import GivenSchema, check_schema
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00\x00\x00\rIHDR" + struct.pack(">II", 2, 2) + b"\x08"
 
@@ -35,7 +35,9 @@ def test_structured_content_alone_is_shown() -> None:
 
 def test_structured_content_that_is_not_as_promised_is_told() -> None:
     schema = {"type": "object", "properties": {"x": {"type": "string"}}}
-    found = to_result(answer({"type": "text", "text": "a"}, structuredContent={"x": 1}), schema)
+    found = to_result(
+        answer({"type": "text", "text": "a"}, structuredContent={"x": 1}), GivenSchema(schema)
+    )
     assert found.data is None
     assert "1 is not of type 'string'" in str(found.content)
 
@@ -101,10 +103,10 @@ def test_images_of_every_kind_pass(raw: bytes, kind: str) -> None:
 
 def test_a_foreign_schema_reaches_no_network_and_runs_no_pattern() -> None:
     remote = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}}}
-    assert problems_of(remote, {"a": 1}) == []
+    assert GivenSchema(remote).problems({"a": 1}) == []
     slow = {"type": "object", "properties": {"pattern": {"type": "string", "pattern": "(a+)+$"}}}
-    assert problems_of(slow, {"pattern": "a" * 60 + "!"}) == []
-    assert problems_of(slow, {"pattern": 1}) == ["pattern: 1 is not of type 'string'"]
+    assert GivenSchema(slow).problems({"pattern": "a" * 60 + "!"}) == []
+    assert GivenSchema(slow).problems({"pattern": 1}) == ["pattern: 1 is not of type 'string'"]
 
 
 def test_an_invalid_schema_is_told() -> None:
