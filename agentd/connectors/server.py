@@ -310,6 +310,9 @@ class McpServer:
             self._used_at = anyio.current_time()
 
     async def _opened(self) -> "Session":
+        if self._session is not None:
+            self._used_at = anyio.current_time()
+            return self._session
         with (
             contextlib.suppress(TimeoutError),
             anyio.fail_after(self.spec.connect_s or self.terms.connect_s),

@@ -103,11 +103,14 @@ class Session:
         async def told(
             progress: float, total: float | None = None, message: str | None = None
         ) -> None:
-            if heard is not None:
-                heard(progress, total, message)
+            assert heard is not None
+            heard(progress, total, message)
 
         return await self._client.call_tool(
-            tool, arguments, read_timeout_seconds=timeout_s, progress_callback=told
+            tool,
+            arguments,
+            read_timeout_seconds=timeout_s,
+            progress_callback=None if heard is None else told,
         )
 
     async def heed_changes(self) -> None:
