@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 BEHAVIOUR = sys.argv[1] if len(sys.argv) > 1 else "plain"
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -31,6 +32,7 @@ TOOLS = [
     tool("grow"),
     tool("dotted.name/x", TEXT),
     tool("fail"),
+    tool("flaky", TEXT, annotations=READ),
 ]
 if BEHAVIOUR == "many":
     TOOLS = [tool(f"tool_{n:03}", TEXT) for n in range(500)]
@@ -90,6 +92,11 @@ def called(name, arguments, request_id, token):
             return text("waited")
         case "die":
             os._exit(3)
+        case "flaky":  # ends the first time; `text` is a file that says whether it was that
+            if not (marker := Path(arguments["text"])).exists():
+                marker.touch()
+                os._exit(3)
+            return text("again")
         case "environment":
             return text(json.dumps(dict(os.environ)))
         case "grow":

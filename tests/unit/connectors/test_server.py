@@ -50,7 +50,7 @@ async def test_it_gets_a_minimal_environment_and_its_own(
 async def test_all_pages_are_read(tmp_path: Path) -> None:
     async with servers(tmp_path, spec("paged")) as mcp:
         await mcp.get("paged").ready()
-        assert len(mcp.remote_tools()) == 8
+        assert len(mcp.remote_tools()) == 9
 
 
 async def test_tools_that_change_are_listed_again(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ async def test_an_idle_server_is_closed_and_opened_by_the_next_call(tmp_path: Pa
         server = mcp.get("plain")
         await state(server, State.IDLE)
         assert marked(mark) == set()
-        assert len(mcp.remote_tools()) == 8
+        assert len(mcp.remote_tools()) == 9
         assert _text(await server.call("echo", {"text": "hi"})) == "echo: hi"
 
 

@@ -26,6 +26,8 @@ async def test_a_wrong_input_reaches_no_server(tmp_path: Path) -> None:
 async def test_a_read_is_made_again_when_the_server_went_away(tmp_path: Path) -> None:
     """Once; what changes something never is."""
     async with servers(tmp_path, spec()) as mcp:
+        found = await mcp_exec(mcp, "plain", "flaky", {"text": str(tmp_path / "once")})
+        assert found.content == "again"
         with pytest.raises(ToolError) as lost:
             await mcp_exec(mcp, "plain", "die", {"text": ""})
         assert lost.value.error_type == "server_lost"

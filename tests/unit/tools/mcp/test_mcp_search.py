@@ -14,7 +14,7 @@ async def test_what_fits_comes_first(tmp_path: Path) -> None:
         found = await mcp_search(mcp, "tool 417", limit=3)
         assert (found.matches[0].server, found.matches[0].tool) == ("many", "tool_417")
         assert len(found.matches) == 3
-        assert "among 508 tools" in (await mcp_search(mcp, "zeppelin")).content
+        assert "among 509 tools" in (await mcp_search(mcp, "zeppelin")).content
 
 
 async def test_meaning_can_not_be_searched_yet(tmp_path: Path) -> None:
