@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +37,19 @@ def serve_over(context: Context, http: str | None) -> None:
     address = None if http is None else _address(http)
 
     async def work(opened: Opened) -> None:
-        server = make_home_server(opened)
-        if address is None:
-            async with stdio_server() as (read, write):
-                await server.run(read, write, server.create_initialization_options())
-        else:
-            await _serve_http(server, address, opened.config.run_path / "mcp-token")
+        async with make_home_server(opened) as server:
+            if address is None:
+                async with stdio_server() as (read, write):
+                    await server.run(read, write, server.create_initialization_options())
+            else:
+                await _serve_http(server, address, opened.config.run_path / "mcp-token")
 
     context.run(work)
 
 
-def make_home_server(opened: Opened) -> Server[Any]:
-    """A server of the tools of a home."""
+@contextlib.asynccontextmanager
+async def make_home_server(opened: Opened) -> AsyncGenerator[Server[Any]]:
+    """A server of the tools of a home. Other servers run meanwhile if their tools are offered."""
     toolbox = make_toolbox(opened.config, opened.store)
     for problem in toolbox.problems:
         click.echo(f"A tool is left out: {problem.message}", err=True)
@@ -56,7 +57,13 @@ def make_home_server(opened: Opened) -> Server[Any]:
     async def call(tool: Tool, arguments: dict[str, Any], tell: Tell) -> ToolResult:
         return await call_tool(toolbox, opened.store, tool, arguments, Progress(tell))
 
-    return make_server(offered(toolbox.registry, opened.config.mcp.serve), call)
+    tools = offered(toolbox.registry, opened.config.mcp.serve)
+    made = make_server(tools, call)
+    if any(tool.group == "mcp" for tool in tools):
+        async with toolbox.servers.open():
+            yield made
+    else:
+        yield made
 
 
 async def _serve_http(server: Server[Any], address: tuple[str, int], token_path: Path) -> None:

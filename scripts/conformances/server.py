@@ -18,9 +18,10 @@ def main(folder: str, port: str) -> None:
     shutil.copy(Path(__file__).with_name("tools.py"), home / "tools" / "suite.py")
 
     async def work(opened: Opened) -> None:
-        app = make_home_server(opened).streamable_http_app()
-        settings = uvicorn.Config(app, port=int(port), log_level="error")
-        await uvicorn.Server(settings).serve()
+        async with make_home_server(opened) as server:
+            app = server.streamable_http_app()
+            settings = uvicorn.Config(app, port=int(port), log_level="error")
+            await uvicorn.Server(settings).serve()
 
     Context(explicit_home=home).run(work)
 

@@ -51,7 +51,8 @@ def test_images_and_texts_keep_their_order() -> None:
     found = to_result(
         answer({"type": "text", "text": "see"}, image(), {"type": "text", "text": ""})
     )
-    assert [each["type"] for each in found.content] == ["text", "image"]  # type: ignore[index]
+    blocks: Any = found.content
+    assert [each["type"] for each in blocks] == ["text", "image"]
 
 
 def test_what_can_not_be_shown_is_named() -> None:

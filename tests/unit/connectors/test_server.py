@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -17,8 +18,9 @@ from tests.mcp_desk import marked, servers, spec, state, until
 pytestmark = pytest.mark.timeout(20)
 
 
-def _text(answer: object) -> str:
-    return answer.content[0].text  # type: ignore[attr-defined]
+def _text(answer: Any) -> str:
+    text: str = answer.content[0].text
+    return text
 
 
 @pytest.mark.requirement("S4-19", "S4-21", "S4-23")
