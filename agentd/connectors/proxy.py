@@ -1,8 +1,7 @@
 """A tool of a server as a tool of ours: the same validation, effects, journal and results."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agentd.connectors.catalog import RemoteTool
 from agentd.connectors.failures import ServerFailed
 from agentd.connectors.server import McpServer
 from agentd.domain.errors import ToolError
@@ -13,12 +12,15 @@ from agentd.toolkit.definition import Effect, Need, Tool
 from agentd.toolkit.given import Given, GivenSchema
 from agentd.toolkit.result import ToolResult
 
+if TYPE_CHECKING:  # it loads the package `mcp-types`: not where there is no server
+    from agentd.connectors.catalog import RemoteTool
+
 GROUP = "mcp"
 _NEEDS = {"run": Need(Run, optional=True), "events": Need(EventStore, optional=True)}
 _ANYTHING = GivenSchema({"type": "object"})
 
 
-def proxy(server: McpServer, remote: RemoteTool) -> Tool:
+def proxy(server: McpServer, remote: "RemoteTool") -> Tool:
     """Calls `remote` wherever a tool can be called."""
 
     async def call_remote(
@@ -49,7 +51,7 @@ def awaited(server: McpServer, name: str, rest: str) -> Tool:
     return _tool(call_later, name, about, Effect.EXTERNAL, _ANYTHING, None)
 
 
-async def find_remote(server: McpServer, *names: str) -> RemoteTool:
+async def find_remote(server: McpServer, *names: str) -> "RemoteTool":
     """The tool, once the server has listed its own. Raises ServerFailed, ToolError."""
     if server.catalog is None:
         await server.ready()
@@ -82,7 +84,7 @@ async def by_hand(server: McpServer, name: str, raw: str) -> ToolResult:
 
 async def exchange(
     server: McpServer,
-    remote: RemoteTool,
+    remote: "RemoteTool",
     arguments: dict[str, Any],
     run: Run | None,
     events: EventStore | None,

@@ -1,16 +1,18 @@
 """mcp_search: which tools of the MCP servers fit some words."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from agentd.connectors.catalog import RemoteTool
 from agentd.connectors.ranking import rank
 from agentd.connectors.servers import McpManager
 from agentd.domain.errors import ToolError
 from agentd.toolkit.definition import Effect, tool
 from agentd.tools.mcp.mcp_list_tools import PATIENCE_S
+
+if TYPE_CHECKING:  # it loads the package `mcp-types`: not where there is no server
+    from agentd.connectors.catalog import RemoteTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ async def mcp_search(
     return Matches("\n".join(lines) or f"Nothing fits among {len(tools)} tools.", matches)
 
 
-def _document(remote: RemoteTool) -> str:
+def _document(remote: "RemoteTool") -> str:
     """The name counts twice: it says most."""
     parameters = " ".join(remote.input.schema.get("properties", {}))
     name = f"{remote.server} {remote.original}"
