@@ -88,6 +88,7 @@ class McpManager(Capability):
             yield self
             return
         self._is_open = True
+        failure: Exception | None = None
         for problem in self.problems:
             _log.error("an MCP server is left out", error=problem.message, hint=problem.hint)
         try:
@@ -96,6 +97,8 @@ class McpManager(Capability):
                     owners.start_soon(each.run)
                 try:
                     yield self
+                except Exception as error:  # noqa: BLE001 - raised again, and not in a group
+                    failure = error
                 finally:
                     for each in self.servers.values():
                         each.stop()
@@ -104,6 +107,8 @@ class McpManager(Capability):
                     owners.cancel_scope.deadline = anyio.current_time() + grace_s
         finally:
             self._is_open = False
+        if failure is not None:
+            raise failure
 
     def get(self, name: str) -> McpServer:
         """By its name, or the one that its tools bear. Raises NotFound."""

@@ -157,7 +157,7 @@ async def test_an_answer_that_does_not_do_is_asked_for_again(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("behaviour", ["plain", "stubborn"])
 async def test_kill_9_of_the_daemon_leaves_no_process(tmp_path: Path, behaviour: str) -> None:
-    mark = f"{tmp_path.name}-{behaviour}"
+    mark = f"{tmp_path}-{behaviour}"
     home = new_home(tmp_path, AGENT__MODEL="scripted:demo")
     configure(home.path, server=entry(behaviour, env={"AGENTD_TEST_MARK": mark}))
     async with home.daemon("--json") as daemon:
@@ -169,12 +169,12 @@ async def test_kill_9_of_the_daemon_leaves_no_process(tmp_path: Path, behaviour:
 
 async def test_a_stopped_daemon_leaves_no_process(tmp_path: Path) -> None:
     home = new_home(tmp_path, AGENT__MODEL="scripted:demo", MCP__CLOSE_SECONDS="0.2")
-    configure(home.path, server=entry("stubborn", env={"AGENTD_TEST_MARK": tmp_path.name}))
+    configure(home.path, server=entry("stubborn", env={"AGENTD_TEST_MARK": str(tmp_path)}))
     async with home.daemon("--json") as daemon:
         await daemon.logged("MCP server is ready")
         daemon.signal(signal.SIGTERM)
         assert await daemon.ended() == 0
-    assert not marked(tmp_path.name)
+    assert not marked(str(tmp_path))
 
 
 def _always(*turns: Turn) -> Callable[[Body], Turn]:

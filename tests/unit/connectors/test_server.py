@@ -122,7 +122,7 @@ async def test_one_that_dies_in_a_call_ends_the_call_and_is_started_again(tmp_pa
 
 
 async def test_kill_9_of_a_server_fails_what_is_under_way_at_once(tmp_path: Path) -> None:
-    mark = tmp_path.name
+    mark = str(tmp_path)
     async with servers(tmp_path, spec(env={"AGENTD_TEST_MARK": mark})) as mcp:
         server = mcp.get("plain")
         await server.ready()
@@ -176,7 +176,7 @@ async def test_a_call_that_is_cancelled_leaves_the_connection_as_it_is(tmp_path:
 
 
 async def test_an_idle_server_is_closed_and_opened_by_the_next_call(tmp_path: Path) -> None:
-    mark = tmp_path.name
+    mark = str(tmp_path)
     idle = spec(idle_s=0.1, env={"AGENTD_TEST_MARK": mark})
     async with servers(tmp_path, idle) as mcp:
         server = mcp.get("plain")
@@ -187,7 +187,7 @@ async def test_an_idle_server_is_closed_and_opened_by_the_next_call(tmp_path: Pa
 
 
 async def test_of_a_stubborn_server_nothing_is_left_after_the_stop(tmp_path: Path) -> None:
-    mark = tmp_path.name
+    mark = str(tmp_path)
     stubborn = spec("stubborn", env={"AGENTD_TEST_MARK": mark})
     async with servers(tmp_path, stubborn, close_s=0.1) as mcp:
         await mcp.get("stubborn").ready()
@@ -202,7 +202,7 @@ async def test_a_stop_while_it_starts_does_not_wait_for_it(tmp_path: Path) -> No
 
 
 async def test_twenty_calls_at_once_share_one_connection(tmp_path: Path) -> None:
-    mark = tmp_path.name
+    mark = str(tmp_path)
     async with servers(tmp_path, spec(env={"AGENTD_TEST_MARK": mark})) as mcp:
         said: list[str] = []
 
@@ -214,3 +214,9 @@ async def test_twenty_calls_at_once_share_one_connection(tmp_path: Path) -> None
                 group.start_soon(call, number)
         assert sorted(said) == sorted(f"echo: {number}" for number in range(20))
         assert len(marked(mark)) == 2
+
+
+async def test_what_the_block_raises_comes_out_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ServerFailed, match="mine"):
+        async with servers(tmp_path, spec()):
+            raise ServerFailed("mine")
