@@ -54,6 +54,7 @@ from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.schedules import ScheduleStore
 from agentd.store.store import Store
+from agentd.toolkit.adapters.anthropic import to_anthropic
 from agentd.toolkit.inject import CallContext
 
 _log = structlog.get_logger()
@@ -72,7 +73,7 @@ class LoopFactory:
     models: dict[str, Model] = field(default_factory=dict[str, Model])
 
     def __post_init__(self) -> None:
-        self._tools = self.toolbox.registry.to_model_tools("worker")
+        self._tools: tuple[int, list[dict[str, object]]] = (-1, [])
         system = system_prompt(self.config.workspace_path, self.config.prompts_path)
         self._system = self.store.redactor.redact(system)
         self.breakers = _breakers(self.config, self.clock)
@@ -121,12 +122,23 @@ class LoopFactory:
                 config.agent.max_tokens,
                 limits.deadline_s or config.agent.deadline_seconds,
                 config.agent.max_reminders,
+                config.agent.max_wait_days * 86_400,
             ),
             guards=GuardBounds(**config.guards.model_dump()),
             system=self._system,
-            tools=self._tools,
+            tools=self._model_tools(),
             strings=assignment,
         )
+
+    def _model_tools(self) -> list[dict[str, object]]:
+        """The tools as they are now. A run keeps what it began with: providers cache that."""
+        registry = self.toolbox.registry
+        if self._tools[0] != registry.version:
+            tools = registry.definitions("worker")
+            if not self.toolbox.runners.servers.servers:  # nothing to be found through them
+                tools = [each for each in tools if each.group != "mcp"]
+            self._tools = registry.version, to_anthropic(tools)
+        return self._tools[1]
 
     def _failover(self, spec: str) -> Failover:
         """The model of a task, and the one that is asked instead of it."""
@@ -167,7 +179,7 @@ async def serve(config: Config, store: Store, until: Until) -> int:
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
             factory.model(spec)
-        async with toolbox.processes.serve():
+        async with toolbox.runners.servers.open(), toolbox.runners.processes.serve():
             return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
@@ -191,7 +203,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         daemons=DaemonStore(store, clock),
         runs=runs,
         leases=LeaseStore(store, clock, terms),
-        worker=Worker(runs, factory, factory.toolbox.processes.run_ended),
+        worker=Worker(runs, factory, factory.toolbox.runners.processes.run_ended),
         clock=clock,
         settings=DaemonSettings(
             concurrency=settings.concurrency,

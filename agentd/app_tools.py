@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentd.agent.results import cleaned
 from agentd.config import Config
+from agentd.connectors.servers import McpManager
 from agentd.daemon.health_files import HealthFiles
 from agentd.daemon.presence import is_alive
 from agentd.domain.clock import Clock, SystemClock
@@ -43,8 +44,18 @@ from agentd.toolkit.call import RolledBack, call
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.discover import load_registry
 from agentd.toolkit.inject import CallContext, Injector, PerCall
+from agentd.toolkit.progress import Progress
 from agentd.toolkit.registry import ToolRegistry
 from agentd.toolkit.result import ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Runners:
+    """What runs other programs, and lives as long as whoever uses the tools."""
+
+    commands: Commands
+    processes: Processes
+    servers: McpManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +65,12 @@ class Toolbox:
     registry: ToolRegistry
     injector: Injector
     problems: Sequence[AgentdError]
-    processes: Processes
+    runners: Runners
 
 
-def make_injector(
-    config: Config, store: Store, clock: Clock, commands: Commands, processes: Processes
-) -> Injector:
+def make_injector(config: Config, store: Store, clock: Clock, runners: Runners) -> Injector:
     """Every capability that a tool can ask for. There is no other way to one."""
+    commands = runners.commands
     workspace = Workspace(config.workspace_path, _further_roots(config), hidden=[config.home])
     egress = make_egress(config)
     http = Http(egress)
@@ -73,6 +83,8 @@ def make_injector(
             Clock: lambda _: clock,
             Run: lambda context: context.run,
             CallKey: _call_key,
+            Progress: lambda context: context.progress,
+            McpManager: lambda _: PerCall(runners.servers.open()),
             HealthReader: lambda _: HealthFiles(config.run_path, clock),
             Workspace: lambda _: workspace,
             Edits: lambda context: Edits(workspace, config.run_path / "edits", _call_key(context)),
@@ -82,7 +94,7 @@ def make_injector(
             HostCommands: lambda _: on_host,
             Git: lambda _: git,
             Branches: lambda _: branches,
-            Processes: lambda _: processes,
+            Processes: lambda _: runners.processes,
             Store: lambda _: store,
             Connection: lambda context: PerCall(context.store.transaction()),
             TaskStore: lambda context: TaskStore(context.store, clock),
@@ -105,20 +117,24 @@ def _call_key(context: CallContext) -> CallKey:
 def make_toolbox(config: Config, store: Store) -> Toolbox:
     """For whoever calls tools outside a run: the command line."""
     registry, problems = load_registry(config, config.tools_path)
-    clock, commands = SystemClock(), make_commands(config)
-    processes = _processes(config, store, clock, commands)
-    injector = make_injector(config, store, clock, commands, processes)
-    return Toolbox(registry, injector, problems, processes)
+    clock, commands, servers = SystemClock(), make_commands(config), McpManager.of(config)
+    registry.attach(servers)
+    runners = Runners(commands, _processes(config, store, clock, commands), servers)
+    return Toolbox(registry, make_injector(config, store, clock, runners), problems, runners)
 
 
-async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
+async def call_tool(
+    toolbox: Toolbox, store: Store, tool: Tool, raw: object, progress: Progress | None = None
+) -> ToolResult:
     """Call a tool for a person, outside any run. Never raises."""
-    return cleaned(await _called(toolbox, store, tool, raw), store.redactor)
+    return cleaned(await _called(toolbox, store, tool, raw, progress), store.redactor)
 
 
-async def _called(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
+async def _called(
+    toolbox: Toolbox, store: Store, tool: Tool, raw: object, progress: Progress | None
+) -> ToolResult:
     if tool.effect is not Effect.TRANSACTIONAL:
-        return await call(tool, raw, toolbox.injector, CallContext(store))
+        return await call(tool, raw, toolbox.injector, CallContext(store, progress=progress))
     try:
         async with store.transaction() as conn:
             result = await call(tool, raw, toolbox.injector, CallContext(conn))

@@ -27,6 +27,7 @@ from agentd.config_commands import CommandsConfig
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.config_git import HOST_COMMANDS, GitConfig, HostCommandsConfig
 from agentd.config_limits import BudgetConfig, GuardsConfig
+from agentd.config_mcp import McpConfig
 from agentd.config_secrets import SecretsConfig
 from agentd.config_sections import (
     AgentConfig,
@@ -104,6 +105,7 @@ class Config(BaseSettings, Capability):
     commands: CommandsConfig = Field(default_factory=lambda: CommandsConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
+    mcp: McpConfig = Field(default_factory=lambda: McpConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
     git: GitConfig = Field(default_factory=lambda: GitConfig.model_validate({}))
     host_commands: HostCommandsConfig = Field((), description=HOST_COMMANDS)
@@ -163,6 +165,14 @@ class Config(BaseSettings, Capability):
     @property
     def prompts_path(self) -> Path:
         return self._home / "prompts"
+
+    @property
+    def mcp_path(self) -> Path:
+        return self._home / "mcp.json"
+
+    @property
+    def mcp_tokens_path(self) -> Path:
+        return self._home / "mcp-tokens"
 
     @property
     def tools_path(self) -> Path:

@@ -6,12 +6,14 @@ refusal, model_context_window_exceeded, compaction.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from agentd.domain.errors import AgentdError
 from agentd.domain.event import Event, EventKind
 from agentd.domain.task import TaskState
 from agentd.store.runs import Ending
 
+INPUT_REQUIRED = "input_required"  # the error type of a call that a person must answer first
 ITERATIONS_USED_UP = "I'm having trouble completing this task."
 _CONTINUATIONS_MOST = 3  # replies cut off in a row before the task fails; seed 004 has the same
 
@@ -69,6 +71,20 @@ def iterations_used_up(own: Sequence[Event], limit: int) -> Ending | None:
         return None
     why = f"{ITERATIONS_USED_UP} It was not done after {limit} replies (max_tool_iterations)."
     return _failed(why, text_of(replies[-1]))
+
+
+def input_required(own: Sequence[Event], wake_at: datetime) -> Ending | None:
+    """The ending of a run whose last calls asked something that only a person can answer."""
+    asked: str | None = None
+    for event in reversed(own):
+        if event.kind in (EventKind.USER, EventKind.ASSISTANT):
+            break
+        body = event.body
+        if event.kind is EventKind.TOOL_RESULT and body.get("error_type") == INPUT_REQUIRED:
+            asked = str(body.get("data", {}).get("reason"))
+    if asked is None:
+        return None
+    return Ending("waiting", TaskState.WAITING, waiting_reason=asked, wake_at=wake_at)
 
 
 def deadline_passed(own: Sequence[Event], deadline_s: float) -> Ending:

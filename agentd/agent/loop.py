@@ -5,6 +5,7 @@ a crash goes on exactly where the last one was cut off.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 
 import anyio
@@ -19,6 +20,7 @@ from agentd.agent.endings import (
     after_reply,
     deadline_passed,
     failed_by,
+    input_required,
     iterations_used_up,
 )
 from agentd.agent.guards import Bounds as GuardBounds
@@ -43,6 +45,7 @@ class Bounds:
     max_tokens: int
     deadline_s: float
     reminders_most: int
+    max_wait_s: float
 
 
 class Strings(Protocol):
@@ -106,7 +109,7 @@ class Loop:
 
     async def _turns(self) -> Ending | None:
         while True:
-            ending = await self._react() or self._iterations_used_up() or self._circling()
+            ending = await self._react() or self._input_required() or self._used_up()
             if ending is not None:
                 return ending
             await self._take_messages()
@@ -172,8 +175,13 @@ class Loop:
                 pass
         return None
 
-    def _iterations_used_up(self) -> Ending | None:
-        return iterations_used_up(self.journal.own(), self.bounds.max_tool_iterations)
+    def _input_required(self) -> Ending | None:
+        wake_at = self.journal.clock.now() + timedelta(seconds=self.bounds.max_wait_s)
+        return input_required(self.journal.own(), wake_at)
+
+    def _used_up(self) -> Ending | None:
+        used_up = iterations_used_up(self.journal.own(), self.bounds.max_tool_iterations)
+        return used_up or self._circling()
 
     def _circling(self) -> Ending | None:
         match circling(self.journal.own(), self.guards):

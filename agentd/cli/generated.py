@@ -81,10 +81,11 @@ def execute(tool: Tool, raw: object, as_json: bool) -> int:
     async def work(opened: Opened) -> ToolResult:
         return await call_tool(make_toolbox(opened.config, opened.store), opened.store, tool, raw)
 
-    return _show(context.run(work), as_json=as_json)
+    return show_result(context.run(work), as_json=as_json)
 
 
-def _show(result: ToolResult, *, as_json: bool) -> int:
+def show_result(result: ToolResult, *, as_json: bool) -> int:
+    """Print what a call gave. The exit code."""
     if as_json:
         print_json({"ok": result.ok, **_facts(result)})
     elif result.is_error:

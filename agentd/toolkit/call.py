@@ -16,9 +16,12 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from agentd.domain.errors import AgentdError, RunLost, ToolError
+from agentd.domain.jsons import is_object
 from agentd.toolkit.definition import Tool
+from agentd.toolkit.given import Given
 from agentd.toolkit.inject import CallContext, Injector
 from agentd.toolkit.result import ToolResult, render
+from agentd.toolkit.schema import input_schema
 
 _log = structlog.get_logger()
 
@@ -46,8 +49,11 @@ def validate(tool: Tool, raw: Any) -> BaseModel | ToolResult:
             raw = json.loads(raw)
         except ValueError as error:
             return _refusal(tool, [f"the arguments are no valid JSON: {error}"])
-    if not isinstance(raw, dict):
+    if not is_object(raw):
         return _refusal(tool, [f"the arguments are no object but {type(raw).__name__}"])
+    if tool.given_input is not None:
+        wrong = tool.given_input.problems(raw)
+        return _refusal(tool, wrong) if wrong else Given(arguments=raw)
     try:
         return tool.input_model.model_validate(raw)
     except ValidationError as error:
@@ -139,9 +145,9 @@ def _problems(tool: Tool, error: ValidationError) -> list[str]:
 
 
 def _refusal(tool: Tool, problems: list[str]) -> ToolResult:
+    schema = input_schema(tool)
     names = ", ".join(
-        name if field.is_required() else f"{name}?"
-        for name, field in tool.input_model.model_fields.items()
+        name if name in schema["required"] else f"{name}?" for name in schema["properties"]
     )
     return ToolResult.failure(
         "invalid_arguments",

@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.errors import ToolDefinitionError
+from agentd.toolkit.given import GivenSchema
 
 F = TypeVar("F", bound=Callable[..., Any])
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -65,6 +66,8 @@ class Tool:
     effect of that kind; takes what the tool takes and returns its result, or None when it did not
     happen. `slash`: a regular expression for slash commands. `timeout_s`: None is no limit.
     `outside`: what it gives was written by strangers (a web page), and the model is told so.
+    `given_input`, `given_output`: schemas that somebody else wrote (an MCP server); the function
+    then takes the input as one parameter `arguments`, and `fields` is empty.
     """
 
     name: str
@@ -88,6 +91,8 @@ class Tool:
     reconcile: Callable[..., Any] | None = None
     alias_of: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    given_input: GivenSchema | None = None
+    given_output: GivenSchema | None = None
 
     @cached_property
     def input_model(self) -> type[BaseModel]:

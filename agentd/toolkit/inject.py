@@ -9,6 +9,7 @@ from agentd.domain.errors import ToolError
 from agentd.domain.run import Run
 from agentd.store.connection import Transactor
 from agentd.toolkit.definition import Need
+from agentd.toolkit.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +17,13 @@ class CallContext:
     """Of one call. `store`: the store, or the open transaction of a transactional call.
 
     `run`: None when a person calls the tool. `call_id`: the same when a call is run again after a
-    crash; what is idempotent may use it as its key.
+    crash; what is idempotent may use it as its key. `progress`: None where nobody listens.
     """
 
     store: Transactor
     run: Run | None = None
     call_id: str | None = None
+    progress: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)

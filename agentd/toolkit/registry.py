@@ -3,7 +3,7 @@
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -18,6 +18,21 @@ from agentd.toolkit.result import ToolResult
 _log = structlog.get_logger()
 
 
+class ToolSource(Protocol):
+    """Tools that come and go while the daemon runs. `version` changes when they do."""
+
+    @property
+    def version(self) -> int: ...
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name, shown or not."""
+        ...
+
+    def shown(self, others: int) -> Sequence[Tool]:
+        """Those to be shown beside `others` of our own."""
+        ...
+
+
 class ToolRegistry:
     """`config` is what `available` predicates are asked with."""
 
@@ -25,6 +40,7 @@ class ToolRegistry:
         self._config = config
         self._tools: dict[str, Tool] = {}
         self._started: list[Tool] = []
+        self._source: ToolSource | None = None
         for each in tools:
             self.register(each)
 
@@ -48,25 +64,34 @@ class ToolRegistry:
             raise ToolDefinitionError(f"{tool.place} has a name twice: {', '.join(names)}")
         self._tools |= {face.name: face for face in faces}
 
+    def attach(self, source: ToolSource) -> None:
+        """Offer its tools, too. One of our own wins where the names are the same."""
+        self._source = source
+
+    @property
+    def version(self) -> int:
+        """Changes when `definitions` may have changed."""
+        return self._source.version if self._source else 0
+
     def definitions(self, toolset: str | None = None) -> Sequence[Tool]:
         """The tools of a toolset, or all, ordered by name: the order is part of what is cached."""
-        return [
-            self._tools[name]
-            for name in sorted(self._tools)
-            if toolset is None or toolset in self._tools[name].toolsets
-        ]
+        tools = dict(self._tools)
+        if self._source is not None:
+            others = [each for each in tools.values() if _is_in(each, toolset)]
+            shown = {each.name: each for each in self._source.shown(len(others))}
+            tools = {**shown, **tools}
+        return [tools[name] for name in sorted(tools) if _is_in(tools[name], toolset)]
 
     def find(self, name: str) -> Tool | ToolResult:
         """The tool of that name, or the result that says that there is none."""
         found = self._tools.get(name)
+        if found is None and self._source is not None:
+            found = self._source.find(name)
         if found is not None:
             return found
-        close = difflib.get_close_matches(name, self._tools, n=3)
-        hint = (
-            f"Did you mean {' or '.join(close)}?"
-            if close
-            else f"Tools: {', '.join(sorted(self._tools))}"
-        )
+        names = [each.name for each in self.definitions()]
+        close = difflib.get_close_matches(name, names, n=3)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Tools: {', '.join(names)}"
         return ToolResult.failure(
             "unknown_tool", f"there is no tool {name!r}", next_action_hint=hint
         )
@@ -116,6 +141,10 @@ class ToolRegistry:
             except Exception:  # noqa: BLE001 - a foreign hook may raise anything
                 _log.exception("a tool could not stop", tool=each.name)
         self._started.clear()
+
+
+def _is_in(tool: Tool, toolset: str | None) -> bool:
+    return toolset is None or toolset in tool.toolsets
 
 
 async def _run_hook(hook: Callable[..., Any], injector: Injector, context: CallContext) -> None:

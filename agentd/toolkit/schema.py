@@ -4,6 +4,7 @@ A flat object: `type: object` at the root, no union there, `$ref` inlined, no ti
 branches. One schema that the Messages API refuses would fail the whole request.
 """
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -14,15 +15,21 @@ from agentd.toolkit.definition import Tool
 
 Schema = dict[str, Any]
 _ANY_OBJECT: Schema = {"type": "object"}
+_ROOT = "#"  # no name of a definition
 
 
 def input_schema(tool: Tool) -> Schema:
     """The input of a tool: a flat object with `properties` and `required`."""
+    if tool.given_input is not None:
+        return normalise(dict(tool.given_input.schema))
     return normalise(_model_schema(tool.input_model))
 
 
 def output_schema(tool: Tool) -> Schema:
     """What the tool returns; what is no object stands under `result`."""
+    if tool.given_output is not None:
+        given = dict(tool.given_output.schema)
+        return _clean(given, _definitions(given), ())
     schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
     if schema.get("type") == "object":
         return schema
@@ -31,7 +38,7 @@ def output_schema(tool: Tool) -> Schema:
 
 def normalise(schema: Schema) -> Schema:
     """Any JSON Schema of an input as a flat object; also for schemas that others wrote."""
-    clean = _clean(schema, schema.get("$defs", {}), ())
+    clean = _clean(schema, _definitions(schema), ())
     roots: list[list[Schema]] = [clean.pop(key, []) for key in ("anyOf", "oneOf", "allOf")]
     properties: Schema = dict(clean.get("properties", {}))
     required: list[str] = list(clean.get("required", []))
@@ -39,6 +46,23 @@ def normalise(schema: Schema) -> Schema:
         properties |= branch.get("properties", {})
     rest = {key: value for key, value in clean.items() if key not in ("properties", "required")}
     return {**rest, "type": "object", "properties": properties, "required": required}
+
+
+def _definitions(root: Mapping[str, Any]) -> Schema:
+    """What a `$ref` may name, by its last part and, anywhere in the document, by its pointer."""
+    return {**root.get("definitions", {}), **root.get("$defs", {}), _ROOT: root}
+
+
+def _referred(reference: str, definitions: Schema) -> Any:
+    """What a `$ref` points to; None when that is not in the document."""
+    pointer, _, name = reference.rpartition("/")
+    if pointer in ("#/$defs", "#/definitions") and name in definitions:
+        return definitions[name]
+    here: Any = definitions.get(_ROOT) if reference.startswith("#") else None
+    for part in reference.removeprefix("#").split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        here = here.get(key) if is_object(here) else None
+    return here
 
 
 def _model_schema(model: type[BaseModel]) -> Schema:
@@ -52,15 +76,18 @@ def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
     if not is_object(node):
         return node
     definitions = {**definitions, **node.get("$defs", {})}
-    if "$ref" in node:
-        name = str(node["$ref"]).rpartition("/")[2]
-        rest = {key: value for key, value in node.items() if key != "$ref"}
-        if name in inside or name not in definitions:
+    if isinstance(node.get("$ref"), str):
+        name = str(node["$ref"])
+        target = None if name in inside else _referred(name, definitions)
+        rest = _clean({k: v for k, v in node.items() if k != "$ref"}, definitions, inside)
+        if not is_object(target):
             return {**_ANY_OBJECT, **rest}
-        return {**_clean(definitions[name], definitions, (*inside, name)), **rest}
+        return {**_clean(target, definitions, (*inside, name)), **rest}
     clean: Schema = {}
     for key, value in node.items():
-        if key == "$defs" or (key == "title" and isinstance(value, str)):
+        if key in ("$defs", "definitions", "$schema", "$id") or (
+            key == "title" and isinstance(value, str)
+        ):
             continue
         if key == "properties":
             clean[key] = {name: _clean(each, definitions, inside) for name, each in value.items()}

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import duckdb
 
-from scripts.benches import cold, commands, daemons, files, history, rivals, store
+from scripts.benches import cold, commands, daemons, files, history, mcp, rivals, store
 from scripts.benches.figures import Figure, merged, table
 
 # What depends on a quick disk comes first: the others leave it busy with writing back.
@@ -23,6 +23,7 @@ _BENCHES: dict[str, Callable[[], list[Figure]]] = {
     "throughput": daemons.measure_throughput,
     "wall": daemons.measure_wall,
     "history": history.measure_history,
+    "mcp": mcp.measure_mcp,
     "rivals": rivals.measure_rivals,
 }
 

@@ -24,6 +24,7 @@ from agentd.store.store import Store
 from scripts.soaks.gauges import Gauges, Growth, growths, processes_of
 from scripts.soaks.load import Load, Model
 from scripts.soaks.twins import Twins, two_daemons
+from tests.mcp_desk import entry
 from tests.messages_api import MessagesApi
 from tests.processes import Home, new_home
 
@@ -166,7 +167,7 @@ def _troubles(home: Home, twins: Twins, violations: Sequence[str]) -> list[str]:
 
 
 def _home(folder: Path, url: str) -> Home:
-    return new_home(
+    home = new_home(
         folder,
         AGENT__MODEL="anthropic:claude-haiku-4-5",
         MODELS__ANTHROPIC__API_KEY="key-1",
@@ -180,7 +181,12 @@ def _home(folder: Path, url: str) -> Home:
         DAEMON__DRAIN_SECONDS="5",
         WATCHDOG__INTERVAL_SECONDS="5",
         WATCHDOG__FIRST_SECONDS="0",
+        MCP__CLOSE_SECONDS="1",
     )
+    # Its processes are counted with the daemons', by the same variable.
+    server = {"plain": entry(env={"AGENTD_HOME": str(home.path)})}
+    (home.path / "mcp.json").write_text(json.dumps({"mcpServers": server}))
+    return home
 
 
 def _text(report: Report) -> str:

@@ -93,8 +93,8 @@ def growths(samples: Sequence[Sample], latencies: Latencies, seconds: float) -> 
     return [
         Growth("memory of a daemon", memory, of("memory_mb", last), 1.1 * memory + 10, "MB"),
         Growth("open descriptors", descriptors, of("descriptors", last), descriptors + 8),
-        # The daemons, and one of them twice for a moment while it is replaced.
-        Growth("processes", of("processes", first), of("processes", last), 3),
+        # The daemons, each with a server and its guard; one of them twice while it is replaced.
+        Growth("processes", of("processes", first), of("processes", last), 9),
         _file_per_task(first, last),
         *chain.from_iterable(_latency(name, each, early, late) for name, each in latencies.items()),
     ]

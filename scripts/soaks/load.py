@@ -32,6 +32,12 @@ _log = structlog.get_logger()
 _PER_SESSION = 20  # then the conversation has become long, and a new one begins
 _CANCEL_AFTER_S = 0.5
 
+
+def _echo(text: str) -> Call:
+    return Call("mcp_exec", {"server": "plain", "tool": "echo", "args": {"text": text}})
+
+
+_DIE = {"server": "plain", "tool": "die", "args": {"text": ""}}
 # Of one in eight, the second try is wrong, as a model's is now and then.
 _FILES = script(
     Turn(calls=(Call("ls", {"path": "."}), Call("list_tasks", {"limit": 3})), delay_s=0.02),
@@ -46,8 +52,16 @@ _KINDS: dict[str, Behaviour] = {
     "long": script(Turn(calls=DONE.calls, delay_s=2)),
     "talk": lambda _: DONE,
     "short": script(DONE),
+    "mcp": script(
+        Turn(calls=(_echo("a"), _echo("b"))),
+        call("mcp_search", query="echo"),
+        Turn(calls=(Call("mcp_exec", {"server": "plain", "tool": "fail"}),)),
+        DONE,
+    ),
+    # The server ends in the middle of the call and is started again.
+    "dies": script(Turn(calls=(Call("mcp_exec", _DIE),)), DONE),
 }
-_ORDER = ("files", "short", "talk", "waits", "short", "files", "talk", "long")
+_ORDER = ("files", "mcp", "talk", "waits", "short", "files", "talk", "long", "mcp", "dies")
 ILLS: dict[str, Failure] = {
     "model overloaded (529)": Failure(status=529, type="overloaded_error"),
     "model cuts its replies": Failure(fault="cut"),

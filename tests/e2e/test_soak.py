@@ -65,7 +65,7 @@ def _samples(**grow: float) -> list[Sample]:
         ({"file_mb": 0.1}, set()),  # 10 kB for each task, all along
         ({"memory_mb": 1}, {"memory of a daemon"}),
         ({"descriptors": 0.5}, {"open descriptors"}),
-        ({"processes": 0.05}, {"processes"}),
+        ({"processes": 0.1}, {"processes"}),
     ],
 )
 def test_growth_is_found(grow: dict[str, float], found: set[str]) -> None:

@@ -1,0 +1,104 @@
+"""Listings of tools as they come in, made fit for the strict `mcp` package.
+
+One tool of a wrong shape would cost the whole listing there, so it is taken out and noted. Output
+schemas are kept for us only: the package would check answers against them on the event loop, with
+regular expressions of the server's own.
+"""
+
+import contextvars
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse
+from mcp_types.methods import validate_server_result
+from pydantic import ValidationError
+
+from agentd.domain.jsons import is_array, is_object
+
+_VERSIONS: Mapping[str, Mapping[str, Any]] = {
+    "2025-11-25": {},
+    "2026-07-28": {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"},
+}
+Item = SessionMessage | Exception
+
+
+class _Stream(Protocol):
+    async def receive(self) -> Item: ...
+    async def aclose(self) -> None: ...
+    async def __anext__(self) -> Item: ...
+
+
+@dataclass(slots=True)
+class Sifted:
+    """What was taken out: tools with the reason, and output schemas by tool."""
+
+    aside: dict[str, str] = field(default_factory=dict[str, str])
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+    def sift(self, item: Item) -> Item:
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, JSONRPCResponse):
+            tools: object = message.result.get("tools")
+            if is_array(tools):
+                message.result["tools"] = [each for each in tools if self._is_fit(each)]
+        return item
+
+    def _is_fit(self, tool: object) -> bool:
+        name = str(tool.get("name", "?")) if is_object(tool) else "?"
+        if is_object(tool):
+            output = tool.pop("outputSchema", None)
+            if is_object(output):
+                self.outputs[name] = output
+        for version, more in _VERSIONS.items():
+            try:
+                validate_server_result("tools/list", version, {"tools": [tool], **more})
+            except ValidationError as error:
+                self.aside[name] = _words(error)
+                return False
+        self.aside.pop(name, None)
+        return True
+
+
+class SiftedStream:
+    """A transport's incoming stream, sifted."""
+
+    def __init__(self, stream: _Stream, sifted: Sifted) -> None:
+        self._stream = stream
+        self._sifted = sifted
+
+    @property
+    def last_context(self) -> contextvars.Context | None:
+        """Of whoever sent the last item: the package hands it on."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Item:
+        return self._sifted.sift(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Item:
+        return self._sifted.sift(await self._stream.__anext__())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def _words(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    way = ".".join(str(part) for part in problem["loc"][2:])
+    return f"{way or 'it'}: {problem['msg'].lower()}"

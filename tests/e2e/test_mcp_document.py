@@ -1,0 +1,36 @@
+"""What the guide to MCP shows works as it stands there."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentd.connectors.specs import parse
+from tests.e2e.test_documents import blocks, commands, run_all
+from tests.processes import Home, new_home
+
+_DOCUMENT = "docs/mcp.md"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    beside = Path(sys.executable).parent
+    if not (beside / "mcp-server-time").exists() and shutil.which("mcp-server-time") is None:
+        pytest.skip("mcp-server-time (extra dev) is not installed")
+    monkeypatch.chdir(tmp_path)
+    made = new_home(tmp_path)
+    # The commands run elsewhere, and shall find this agentd.
+    return Home(made.path, {**made.variables, "PYTHONPATH": str(Path(__file__).parents[2])})
+
+
+@pytest.mark.timeout(90)
+async def test_the_commands_of_the_guide_to_mcp(home: Home, tmp_path: Path) -> None:
+    await run_all(home, commands(_DOCUMENT), tmp_path)
+
+
+def test_the_servers_of_the_guide_to_mcp() -> None:
+    for block in blocks(_DOCUMENT, "json"):
+        for name, entry in json.loads(block)["mcpServers"].items():
+            assert parse(name, entry, {"FAR_KEY": "x"}).name == name
