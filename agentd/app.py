@@ -5,7 +5,7 @@ It loads the whole agent, so the command line imports it only where it runs one 
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -22,6 +22,7 @@ from agentd.agent.journal import Journal
 from agentd.agent.ledger import Ledger
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
+from agentd.agent.programs import Programs
 from agentd.agent.prompt import system_prompt
 from agentd.agent.spent import wake_where_limits_changed, with_own
 from agentd.config import Config
@@ -47,6 +48,10 @@ from agentd.models.model import Model
 from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
+from agentd.sandbox.code.program import Interpreter
+from agentd.sandbox.code.program import Limits as CodeLimits
+from agentd.sandbox.code.python import PythonCode
+from agentd.sandbox.code.seal import Seal
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
@@ -151,6 +156,8 @@ class LoopFactory:
         self._price = PriceList(self.config.models.own_prices())
         self._ledger = Ledger(BudgetStore(self.store, self.clock))
         self._rules = _budget_rules(self.config, self.model)
+        self.python = PythonCode(processes=self.config.daemon.concurrency)
+        self.programs = _programs(self.config, {"python": self.python})
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -186,6 +193,7 @@ class LoopFactory:
                 injector=self.toolbox.injector,
                 stopping=assignment.stopping,
                 inline_chars=config.results.inline_chars,
+                routes={"execute_code": self.programs},
             ),
             bounds=Bounds(
                 config.agent.max_tool_iterations if iterations is None else iterations,
@@ -238,6 +246,7 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     finally:
         with anyio.CancelScope(shield=True):
             await toolbox.registry.stop(toolbox.injector, context)
+            await factory.python.aclose()
             for model in factory.models.values():
                 await model.aclose()
 
@@ -347,6 +356,18 @@ def _watchdog(config: Config, store: Store, factory: LoopFactory, notifier: Noti
         first_s=settings.first_seconds,
         tell=notifier.status,
     )
+
+
+def _programs(config: Config, interpreters: Mapping[str, Interpreter]) -> Programs:
+    code = config.code
+    limits = CodeLimits(
+        run_s=code.seconds,
+        code_bytes=code.code_bytes,
+        tool_calls=code.tool_calls,
+        memory_bytes=code.memory_mb << 20,
+        output_bytes=code.output_bytes,
+    )
+    return Programs(interpreters, limits, Seal(config.code_key_path))
 
 
 def _patience(config: Config) -> Backoff:

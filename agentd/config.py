@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 from pydantic_settings.exceptions import SettingsError
 
+from agentd.config_code import CodeConfig
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.config_limits import BudgetConfig, GuardsConfig
 from agentd.config_sections import (
@@ -90,6 +91,7 @@ class Config(BaseSettings, Capability):
     watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
+    code: CodeConfig = Field(default_factory=lambda: CodeConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
 
     _home: Path = PrivateAttr(default=Path())
@@ -135,6 +137,10 @@ class Config(BaseSettings, Capability):
     @property
     def archive_path(self) -> Path:
         return self._home / "archive"
+
+    @property
+    def code_key_path(self) -> Path:
+        return self._home / "code.key"
 
     @property
     def run_path(self) -> Path:

@@ -96,6 +96,7 @@ class ArchiveStore(Capability):
             size_bytes = await self._write(conn, batch, ids)
             for table in TABLES:
                 await conn.execute(_SQL[f"delete_{table}"], ids=ids)
+            await conn.execute(_SQL["delete_programs"], ids=ids)
             done = Pruned(len(ids), tasks, events, size_bytes)
             await conn.execute(
                 _SQL["add"],

@@ -65,6 +65,8 @@ class Tool:
     effect of that kind; takes what the tool takes and returns its result, or None when it did not
     happen. `slash`: a regular expression for slash commands. `timeout_s`: None is no limit.
     `outside`: what it gives was written by strangers (a web page), and the model is told so.
+    `routed`: the loop carries it out, the function is only its definition. `in_programs`: False
+    where a person or the model itself must decide, as about an approval.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Tool:
     toolsets: frozenset[str] = frozenset({"worker"})
     approval: bool = False
     outside: bool = False
+    routed: bool = False
+    in_programs: bool = True
     available: Callable[[Any], bool] | None = None
     timeout_s: float | None = None
     start: Callable[..., Any] | None = None
@@ -98,6 +102,11 @@ class Tool:
     @cached_property
     def output(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.returns)
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether a program of the model may call it."""
+        return self.in_programs and not self.terminal and not self.routed
 
     @property
     def place(self) -> str:
@@ -120,6 +129,8 @@ def tool(  # noqa: PLR0913 - one argument for each fact about a tool
     toolsets: Sequence[str] = ("worker",),
     approval: bool = False,
     outside: bool = False,
+    routed: bool = False,
+    in_programs: bool = True,
     available: Callable[[Any], bool] | None = None,
     timeout_s: float | None = None,
     start: Callable[..., Any] | None = None,
@@ -145,6 +156,8 @@ def tool(  # noqa: PLR0913 - one argument for each fact about a tool
             toolsets=frozenset(toolsets),
             approval=approval,
             outside=outside,
+            routed=routed,
+            in_programs=in_programs,
             available=available,
             timeout_s=timeout_s,
             start=start,
@@ -230,6 +243,8 @@ def _check(made: Tool) -> None:
         raise _wrong(made.function, "a terminal tool ends the task, so its effect is transactional")
     if (made.effect is Effect.RECONCILABLE) != (made.reconcile is not None):
         raise _wrong(made.function, "`reconcile` and effect='reconcilable' belong together")
+    if made.routed and made.effect is not Effect.IDEMPOTENT:
+        raise _wrong(made.function, "the loop goes on with it after a crash: effect='idempotent'")
     for alias in made.aliases:
         unknown = {*alias.hidden, *alias.defaults, *alias.fields} - made.fields.keys()
         if unknown:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agentd.domain.jsons import is_array, is_object
 from agentd.toolkit.definition import Tool
@@ -23,10 +24,19 @@ def input_schema(tool: Tool) -> Schema:
 
 def output_schema(tool: Tool) -> Schema:
     """What the tool returns; what is no object stands under `result`."""
-    schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
+    schema = value_schema(tool)
     if schema.get("type") == "object":
         return schema
     return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+
+
+def value_schema(tool: Tool) -> Schema:
+    """What the tool returns, as it is; empty where its type says nothing."""
+    try:
+        schema: Schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
+    except PydanticInvalidForJsonSchema:
+        return {}
+    return schema
 
 
 def normalise(schema: Schema) -> Schema:
