@@ -5,7 +5,7 @@ It loads the whole agent, so the command line imports it only where it runs one 
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -52,6 +52,7 @@ from agentd.sandbox.code.program import Interpreter
 from agentd.sandbox.code.program import Limits as CodeLimits
 from agentd.sandbox.code.python import PythonCode
 from agentd.sandbox.code.seal import Seal
+from agentd.sandbox.code.typescript import TypeScriptCode, find_deno
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
@@ -157,7 +158,7 @@ class LoopFactory:
         self._ledger = Ledger(BudgetStore(self.store, self.clock))
         self._rules = _budget_rules(self.config, self.model)
         self.python = PythonCode(processes=self.config.daemon.concurrency)
-        self.programs = _programs(self.config, {"python": self.python})
+        self.programs = _programs(self.config, self.python)
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -358,8 +359,11 @@ def _watchdog(config: Config, store: Store, factory: LoopFactory, notifier: Noti
     )
 
 
-def _programs(config: Config, interpreters: Mapping[str, Interpreter]) -> Programs:
+def _programs(config: Config, python: PythonCode) -> Programs:
     code = config.code
+    interpreters: dict[str, Interpreter] = {"python": python}
+    if deno := find_deno():
+        interpreters["typescript"] = TypeScriptCode(deno)
     limits = CodeLimits(
         run_s=code.seconds,
         code_bytes=code.code_bytes,

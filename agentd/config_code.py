@@ -18,7 +18,7 @@ class CodeConfig(Section):
         ge=8,
         le=4096,
         description="Memory of a Python program; a TypeScript one gets as much "
-        "beyond the 256 MB that Deno needs.",
+        "beyond the 160 MB that Deno needs.",
     )
     output_bytes: int = Field(1 << 20, ge=1024, le=1 << 26, description="What a program may print.")
     code_bytes: int = Field(51_200, ge=1024, le=1 << 20, description="How long a program may be.")

@@ -34,7 +34,7 @@ from agentd.sandbox.code.program import (
 )
 from agentd.sandbox.code.seal import Seal
 from agentd.store.programs import KeptProgram, ProgramKey, ProgramStore
-from agentd.toolkit.adapters.code_names import python_tools
+from agentd.toolkit.adapters.code_names import python_tools, typescript_tools
 from agentd.toolkit.definition import Tool
 from agentd.toolkit.result import ToolResult
 
@@ -70,7 +70,7 @@ class Programs:
             inside=InsideJournal(journal, key),
             limits=self.limits,
             seal=self.seal,
-            functions=functions(dispatch.registry.definitions(self.toolset)),
+            functions=_functions(call, dispatch.registry.definitions(self.toolset)),
             began_ms=began_ms,
         )
         result = await running.work(self.interpreters)
@@ -97,9 +97,10 @@ class Programs:
         journal.committed(written)
 
 
-def functions(tools: Sequence[Tool]) -> dict[str, Function]:
+def _functions(call: Call, tools: Sequence[Tool]) -> dict[str, Function]:
     """The tools by their names in code, also those that programs may not call: they are refused."""
-    return {each.name: Function(each.tool.name, each.parameters) for each in python_tools(tools)}
+    named = typescript_tools if call.arguments.language == "typescript" else python_tools
+    return {each.name: Function(each.tool.name, each.parameters) for each in named(tools)}
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import pytest
 
 from agentd.agent.transcript import messages
 from agentd.domain.event import Event, EventKind
+from agentd.sandbox.code.typescript import find_deno
 from tests.desk import Desk, desk
 from tests.messages_turns import DONE, call
 
@@ -214,3 +215,71 @@ async def test_code_that_is_too_long_is_refused(tmp_path: Path) -> None:
 async def test_awkward_names_can_be_called(tmp_path: Path) -> None:
     async with ran(tmp_path, "f = a_b__print\nawait f()") as program:
         assert program.told == "x"
+
+
+def typescript(test: Any) -> Any:
+    return pytest.mark.skipif(find_deno() is None, reason="deno is not installed (extra: deno)")(
+        test
+    )
+
+
+@typescript
+@pytest.mark.requirement("S1-06")
+async def test_a_typescript_program_calls_tools_over_its_own_channel(tmp_path: Path) -> None:
+    code = (
+        "interface Found { name: string; times: number }\n"
+        "const all: Found[] = await Promise.all(['a', 'b'].map((name) => look({name})));\n"
+        "console.log('looked', all.length);\n"
+        "return all.map((each) => each.name);"
+    )
+    async with ran(tmp_path, code, language="typescript") as program:
+        assert program.result["data"] == {
+            "printed": "looked 2\n",
+            "value": ["a", "b"],
+            "calls": 2,
+        }
+
+
+@typescript
+@pytest.mark.parametrize(
+    ("code", "error_type", "part"),
+    [
+        ("const x = 1;\nconst y: = 2;", "syntax_error", "program.ts:2"),
+        ("const x = 1;\nthrow new Error('boo');", "program_error", "program.ts:2"),
+        ("const x = 1;\n\nawait refuse({});", "program_error", "refuse (program.ts:3)"),
+        ("await refuse({});", "program_error", "ToolError: not_today: come back\nTomorrow."),
+        ("await complete_task({summary: 'x'});", "program_error", "ToolError: forbidden_tool: "),
+        ("await approve({});", "program_error", "ToolError: forbidden_tool: "),
+        ("await launch({});", "program_error", "ToolError: approval_required: "),
+        ("await look({nome: 'x'});", "program_error", "ToolError: invalid_arguments: "),
+        ("await look('x');", "program_error", "look takes one object"),
+        ("await look({name: 'x'.repeat(2000000)});", "program_error", "are larger than"),
+        ("note({text: 'lost'}); return 1;", "not_awaited", "note (line 1)"),
+        ("await new Promise(() => {});", "program_error", "never comes"),
+        ("for (let n = 0; n < 99; n++) await look({name: 'x'});", "too_many_calls", "25 tools"),
+        ("for (;;) console.log('x'.repeat(9999));", "too_much_output", "1048576 bytes"),
+        ("function f() { f(); }\nf();", "program_error", "Maximum call stack"),
+    ],
+)
+async def test_a_broken_typescript_program_is_told_where_and_why(
+    tmp_path: Path, code: str, error_type: str, part: str
+) -> None:
+    async with ran(tmp_path, code, language="typescript") as program:
+        assert (program.result["error_type"], part in program.told) == (error_type, True), (
+            program.told
+        )
+
+
+@typescript
+async def test_a_typescript_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    async with ran(tmp_path, "for (;;);", language="typescript", code__seconds=0.5) as program:
+        assert program.result["error_type"] == "timeout"
+
+
+async def test_a_language_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentd.app.find_deno", lambda: None)
+    async with ran(tmp_path, "return 1", language="typescript") as program:
+        assert program.result["error_type"] == "unavailable"
+        assert "Languages of this home: python" in program.told
