@@ -4,6 +4,7 @@ A flat object: `type: object` at the root, no union there, `$ref` inlined, no ti
 branches. One schema that the Messages API refuses would fail the whole request.
 """
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -24,16 +25,16 @@ def input_schema(tool: Tool) -> Schema:
 
 def output_schema(tool: Tool) -> Schema:
     """What the tool returns; what is no object stands under `result`."""
-    schema = value_schema(tool)
+    schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
     if schema.get("type") == "object":
         return schema
     return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
 
 
 def value_schema(tool: Tool) -> Schema:
-    """What the tool returns, as it is; empty where its type says nothing."""
+    """What the tool returns, as it is, null included; empty where its type says nothing."""
     try:
-        schema: Schema = _clean(tool.output.json_schema(mode="serialization"), {}, ())
+        schema: Schema = _inlined(tool.output.json_schema(mode="serialization"), {}, ())
     except PydanticInvalidForJsonSchema:
         return {}
     return schema
@@ -56,9 +57,19 @@ def _model_schema(model: type[BaseModel]) -> Schema:
 
 
 def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
+    """Inlined, and without null: an input that may be null may be left out."""
+    return _inlined(node, definitions, inside, _without_null)
+
+
+def _inlined(
+    node: Any,
+    definitions: Schema,
+    inside: tuple[str, ...],
+    finish: Callable[[Schema], Schema] = lambda schema: schema,
+) -> Any:
     """`inside`: the definitions being inlined; one that holds itself ends as any object."""
     if is_array(node):
-        return [_clean(each, definitions, inside) for each in node]
+        return [_inlined(each, definitions, inside, finish) for each in node]
     if not is_object(node):
         return node
     definitions = {**definitions, **node.get("$defs", {})}
@@ -67,18 +78,20 @@ def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
         rest = {key: value for key, value in node.items() if key != "$ref"}
         if name in inside or name not in definitions:
             return {**_ANY_OBJECT, **rest}
-        return {**_clean(definitions[name], definitions, (*inside, name)), **rest}
+        return {**_inlined(definitions[name], definitions, (*inside, name), finish), **rest}
     clean: Schema = {}
     for key, value in node.items():
         if key == "$defs" or (key == "title" and isinstance(value, str)):
             continue
         if key == "properties":
-            clean[key] = {name: _clean(each, definitions, inside) for name, each in value.items()}
+            clean[key] = {
+                name: _inlined(each, definitions, inside, finish) for name, each in value.items()
+            }
         elif key in ("default", "const", "enum", "examples"):
             clean[key] = value
         else:
-            clean[key] = _clean(value, definitions, inside)
-    return _without_null(clean)
+            clean[key] = _inlined(value, definitions, inside, finish)
+    return finish(clean)
 
 
 def _without_null(node: Schema) -> Schema:

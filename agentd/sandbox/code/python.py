@@ -240,7 +240,8 @@ class PythonProgram:
         given |= kwargs
         try:
             arguments = jsonable(
-                {function.parameters.get(key, key): each for key, each in given.items()},
+                # As the stubs do: None is what was left out.
+                {function.parameters.get(k, k): v for k, v in given.items() if v is not None},
                 most_bytes=self._setting.limits.value_bytes,
             )
         except NotJson as error:

@@ -40,7 +40,7 @@ from agentd.sandbox.code.program import (
 )
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.ts")
-_FLAGS = "--no-prompt --no-remote --no-npm --no-config --no-lock --cached-only".split()
+_FLAGS = ["--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only"]
 _DENO_BYTES = 160 << 20  # what Deno itself takes
 _SPARE_BYTES = 1 << 16
 _STDERR_BYTES = 1 << 14

@@ -3,7 +3,8 @@
 So each call of the program goes the way of the model's own: agent/programs.py.
 """
 
-from typing import Annotated, Any, Literal, TypedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,7 +14,8 @@ from agentd.domain.run import Run
 from agentd.toolkit.definition import Effect, tool
 
 
-class ProgramOutput(TypedDict):
+@dataclass(frozen=True, slots=True)
+class ProgramOutput:
     """`value`: of the last expression (Python) or of `return` (TypeScript)."""
 
     printed: str
