@@ -14,6 +14,10 @@ const decoder = new TextDecoder();
 const encode = encoder.encode.bind(encoder);
 const decode = decoder.decode.bind(decoder);
 const toBase64 = globalThis.btoa;
+const call = Function.prototype.call;
+const part: (bytes: Uint8Array, from: number, to?: number) => Uint8Array = call.bind(
+  Uint8Array.prototype.subarray,
+);
 const later = globalThis.setTimeout;
 const RealDate = Date;
 const RealString = String;
@@ -38,8 +42,8 @@ let now = now_ms;
 
 function send(frame: string): void {
   const bytes = encode(secret + frame + "\n");
-  let at = 0;
-  while (at < bytes.length) at += write(bytes.subarray(at));
+  let at = write(bytes);
+  while (at < bytes.length) at += write(part(bytes, at));
 }
 
 function receive(): unknown {
@@ -51,10 +55,10 @@ function receive(): unknown {
       larger.set(bytes);
       bytes = larger;
     }
-    const count = read(bytes.subarray(length));
+    const count = read(part(bytes, length));
     if (count === null) throw new RealError("the daemon has gone");
     length += count;
-    if (bytes[length - 1] === 10) return parse(decode(bytes.subarray(0, length)));
+    if (bytes[length - 1] === 10) return parse(decode(part(bytes, 0, length)));
   }
 }
 

@@ -99,13 +99,13 @@ def _function(each: CodeTool, types: _Types) -> str:
     given = ", ".join(f"{own!r}: {name}" for name, own in each.parameters.items())
     returns = types.of(value_schema(each.tool), "Result")
     summary = each.tool.description.splitlines()[0]
-    # Names with two underscores are nobody's parameter.
+    # No name of its own: it could be that of a parameter.
     return (
         f"async def {each.name}({', '.join(parameters)}) -> {returns}:\n"
         f"    {summary!r}\n"
-        f"    given__: dict[str, Any] = {{{given}}}\n"
         f"    return await __call_tool__(\n"
-        f"        {each.tool.name!r}, {{k: v for k, v in given__.items() if v is not None}}\n"
+        f"        {each.tool.name!r},\n"
+        f"        {{k: v for k, v in {{{given}}}.items() if v is not None}},\n"
         f"    )\n"
     )
 

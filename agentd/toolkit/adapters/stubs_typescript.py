@@ -52,12 +52,16 @@ def _type(schema: Any) -> str:
         return _literal(schema["const"])
     if is_array(schema.get("enum")):
         return _union([_literal(each) for each in schema["enum"]])
-    for key in ("anyOf", "oneOf"):
-        if is_array(schema.get(key)):
-            return _union([_type(each) for each in schema[key]])
+    branches = schema.get("anyOf", schema.get("oneOf"))
     kind = schema.get("type")
-    if is_array(kind):
-        return _union([_type({**schema, "type": each}) for each in kind])
+    if branches is None and is_array(kind):
+        branches = [{**schema, "type": each} for each in kind]
+    if is_array(branches):
+        return _union([_type(each) for each in branches])
+    return _of_kind(kind, schema)
+
+
+def _of_kind(kind: Any, schema: Schema) -> str:
     if kind == "array":
         return f"Array<{_type(schema.get('items', {}))}>"
     if kind == "object":

@@ -92,7 +92,7 @@ class Ran:
         return path.read_text().split() if path.exists() else []
 
 
-@pytest.mark.requirement("S1-13", "S1-14", "S1-20")
+@pytest.mark.requirement("S1-13", "S1-20")
 async def test_a_program_calls_tools_and_gives_what_it_made_of_them(tmp_path: Path) -> None:
     code = "found = await look('x', times=2)\nprint('looked')\n[found['name'], found['times']]"
     async with ran(tmp_path, code) as program:

@@ -47,12 +47,12 @@ def get_thing(
     inner: Annotated[Inner | None, Field(description="I.")] = None,
     given__: What = "",
 ) -> Out:
-    """Get */ a "thing" ''' with \\ signs."""
+    r"""Get */ a "thing" ''' with \ signs."""
     raise NotImplementedError
 
 
 @tool(group="x", name="server__get_thing")
-def get_thing_too(kind: Annotated[Literal[1, "two", True, None], Field(description="K.")]) -> Tree:
+def get_thing_too(kind: Annotated[Literal[1, "two", True], Field(description="K.")]) -> Tree:
     """Get."""
     raise NotImplementedError
 

@@ -1,12 +1,9 @@
 """execute_code is a definition: the loop carries it out. What programs do: unit/agent."""
 
-import pytest
-
 from agentd.toolkit.definition import tool_of
 from agentd.tools.runtime.execute_code import execute_code
 
 
-@pytest.mark.requirement("S1-14", "S1-20")
 def test_execute_code_is_routed_by_the_loop() -> None:
     found = tool_of(execute_code)
     assert found is not None
