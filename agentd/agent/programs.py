@@ -31,6 +31,7 @@ from agentd.sandbox.code.program import (
     Program,
     Setting,
     Snapshot,
+    Unavailable,
 )
 from agentd.sandbox.code.seal import Seal
 from agentd.store.programs import KeptProgram, ProgramKey, ProgramStore
@@ -132,6 +133,8 @@ class _Running:
             )
         try:
             return await self._run(interpreter, arguments.code)
+        except Unavailable as why:
+            return ToolResult.failure("unavailable", str(why))
         except (Interrupted, NotRestored) as why:
             return self._interrupted(str(why))
 

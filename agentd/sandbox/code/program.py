@@ -138,5 +138,9 @@ class Interpreter(Protocol):
     def open(self, setting: Setting) -> AbstractAsyncContextManager[Program]: ...
 
 
+class Unavailable(Exception):
+    """The interpreter can not be started on this machine."""
+
+
 class NotRestored(Exception):
     """The snapshot is none that this interpreter can go on with."""

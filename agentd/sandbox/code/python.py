@@ -6,7 +6,7 @@ not define; a call of one stops the interpreter and is answered from here.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
@@ -22,6 +22,7 @@ from agentd.sandbox.code.program import (
     Setting,
     Snapshot,
     Step,
+    Unavailable,
 )
 
 if TYPE_CHECKING:
@@ -45,16 +46,20 @@ class PythonCode:
 
     @asynccontextmanager
     async def open(self, setting: Setting) -> AsyncGenerator["PythonProgram"]:
-        pool = await self._opened()
         limits = setting.limits
-        async with pool.checkout(
-            script_name=_SCRIPT,
-            limits={
-                "max_feed_duration_secs": limits.run_s,
-                "max_memory": limits.memory_bytes,
-                "max_recursion_depth": limits.recursion,
-            },
-        ) as session:
+        async with AsyncExitStack() as stack:
+            try:
+                checkout = (await self._opened()).checkout(
+                    script_name=_SCRIPT,
+                    limits={
+                        "max_feed_duration_secs": limits.run_s,
+                        "max_memory": limits.memory_bytes,
+                        "max_recursion_depth": limits.recursion,
+                    },
+                )
+                session = await stack.enter_async_context(checkout)
+            except (ImportError, OSError, RuntimeError) as error:
+                raise Unavailable(f"Monty can not be started: {error}") from error
             yield PythonProgram(session, setting)
 
     async def _opened(self) -> "monty.AsyncMonty":
@@ -210,7 +215,10 @@ class PythonProgram:
         """It may sleep, on its own time; everything else is refused by the interpreter."""
         if at.function_name not in _SLEEPS:
             return await at.resume_not_handled()
-        await anyio.sleep(at.args[0])
+        ends_at = self._running.deadline - _GRACE_S
+        await anyio.sleep(min(at.args[0], ends_at - anyio.current_time()))
+        if anyio.current_time() >= ends_at:
+            self._running.cancel()
         return await at.resume({"return_value": None})
 
     async def _look_up(self, at: Any) -> Any:

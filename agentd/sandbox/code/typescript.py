@@ -37,6 +37,7 @@ from agentd.sandbox.code.program import (
     Setting,
     Snapshot,
     Step,
+    Unavailable,
 )
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.ts")
@@ -58,9 +59,11 @@ class TypeScriptCode:
     @asynccontextmanager
     async def open(self, setting: Setting) -> AsyncGenerator["TypeScriptProgram"]:
         argv = await anyio.to_thread.run_sync(self._argv, setting)
-        process = await anyio.open_process(
-            argv, env={"NO_COLOR": "1", "DENO_DIR": "/nonexistent"}, start_new_session=True
-        )
+        environment = {"NO_COLOR": "1", "DENO_DIR": "/nonexistent"}
+        try:
+            process = await anyio.open_process(argv, env=environment, start_new_session=True)
+        except OSError as error:
+            raise Unavailable(f"Deno can not be started: {error}") from error
         try:
             yield TypeScriptProgram(process, setting)
         finally:

@@ -6,10 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agentd.agent.transcript import messages
 from agentd.domain.event import Event, EventKind
+from agentd.domain.task import Task
 from agentd.sandbox.code.typescript import find_deno
 from tests.desk import Desk, desk
 from tests.messages_turns import DONE, call
@@ -42,6 +44,16 @@ def note(config: Config, text: Annotated[str, Field(description="What.")]) -> st
     with open(config.home / "notes", "a") as file:
         file.write(text + "\\n")
     return "noted"
+
+@tool(group="probe", effect="idempotent")
+async def wait(config: Config) -> str:
+    """Wait, the first time for ever."""
+    known = config.home / "waited"
+    if not known.exists():
+        known.touch()
+        (config.home / "waits").touch()
+        await anyio.sleep_forever()
+    return "waited"
 
 @tool(group="probe", effect="read")
 def refuse() -> str:
@@ -283,3 +295,77 @@ async def test_a_language_that_is_not_there_is_named(
     async with ran(tmp_path, "return 1", language="typescript") as program:
         assert program.result["error_type"] == "unavailable"
         assert "Languages of this home: python" in program.told
+
+
+PATIENT = {"agent__max_attempts": 9, "agent__attempt_base_seconds": 0}
+
+
+async def cut_off(here: Desk, change: str | None) -> Task:
+    """A daemon is cut off in the second call of a program; the next one goes on with it."""
+    (here.config.tools_path / "probe.py").write_text(TOOLS)
+    task = await here.enqueue()
+    async with here.daemon():
+        with anyio.fail_after(10):
+            while not (here.config.home / "waits").exists():  # noqa: ASYNC110 - a file of a tool
+                await anyio.sleep(0.005)
+    async with here.store.transaction() as conn:
+        if change:
+            await conn.execute(change)
+    (here.config.home / "waits").unlink()
+    await here.drain()
+    return await here.tasks.get(task.id)
+
+
+CUT_OFF = (
+    "print('begun')\nmade = [await note('one')]\nmade.append(await wait())\n"
+    "made.append(await note('two'))\nprint('ended')\nmade"
+)
+
+
+async def test_a_program_goes_on_where_its_daemon_was_cut_off(tmp_path: Path) -> None:
+    async with desk(tmp_path, call("execute_code", code=CUT_OFF), DONE, **PATIENT) as here:
+        task = await cut_off(here, None)
+        program = Ran(here, await here.journal(task))
+        assert program.result["data"] == {
+            "printed": "begun\nended\n",
+            "value": ["noted", "waited", "noted"],
+            "calls": 3,
+        }
+        assert program.notes == ["one", "two"]
+        assert not await here.rows("SELECT * FROM programs")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("UPDATE programs SET state = replace(state, 'begun', 'forged')", "changed by somebody"),
+        ("UPDATE programs SET seal = repeat('0', 64)", "changed by somebody"),
+        ("DELETE FROM programs", "too large to be kept"),
+    ],
+)
+async def test_a_state_that_is_not_ours_is_not_loaded_and_the_model_is_told_what_was_done(
+    tmp_path: Path, change: str, why: str
+) -> None:
+    async with desk(tmp_path, call("execute_code", code=CUT_OFF), DONE, **PATIENT) as here:
+        task = await cut_off(here, change)
+        program = Ran(here, await here.journal(task))
+        assert program.result["error_type"] == "interrupted"
+        assert why in program.told
+        assert "note: done\nwait: begun; whether it took effect is unknown" in program.told
+        assert program.notes == ["one"]
+
+
+@typescript
+async def test_a_program_that_runs_again_and_does_something_else_is_ended(tmp_path: Path) -> None:
+    code = "await note({text: 'one'}); await note({text: await wait({})}); return 1"
+    turns = call("execute_code", code=code, language="typescript"), DONE
+    async with desk(tmp_path, *turns, **PATIENT) as here:
+        change = (
+            "UPDATE events SET body = replace(body::TEXT, '\"note\"', '\"look\"') "
+            "WHERE kind = 'tool_call'"
+        )
+        task = await cut_off(here, change)
+        program = Ran(here, await here.journal(task))
+        assert program.result["error_type"] == "interrupted"
+        assert "called note where it had called look" in program.told
+        assert program.notes == ["one"]
