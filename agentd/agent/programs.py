@@ -184,7 +184,9 @@ class _Running:
         done = self.inside.results()
         open_calls = [call for call in calls.values() if call.id not in done]
         if open_calls:
-            dispatch = replace(self.dispatch, journal=self.inside)
+            # What is too long for the model is what programs are for.
+            whole = self.limits.value_bytes
+            dispatch = replace(self.dispatch, journal=self.inside, inline_chars=whole)
             await dispatch.run(await Resume(self.inside, dispatch).settle(open_calls))
             done = self.inside.results()
         if any(call.id not in done for call in calls.values()):

@@ -56,6 +56,11 @@ async def wait(config: Config) -> str:
     return "waited"
 
 @tool(group="probe", effect="read")
+def long() -> str:
+    """Long."""
+    return "x" * 100_000
+
+@tool(group="probe", effect="read")
 def refuse() -> str:
     """Refuse."""
     raise ToolError("not_today", "come back", next_action_hint="Tomorrow.")
@@ -222,6 +227,13 @@ async def test_code_that_is_too_long_is_refused(tmp_path: Path) -> None:
     async with ran(tmp_path, "x = 1\n" * 10_000) as program:
         assert program.result["error_type"] == "invalid_arguments"
         assert "51200 bytes" in program.told
+
+
+async def test_a_program_gets_results_whole_that_are_too_long_for_the_model(
+    tmp_path: Path,
+) -> None:
+    async with ran(tmp_path, "len(await long())", results__inline_chars=1000) as program:
+        assert program.told == "100000"
 
 
 async def test_awkward_names_can_be_called(tmp_path: Path) -> None:
