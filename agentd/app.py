@@ -5,7 +5,7 @@ It loads the whole agent, so the command line imports it only where it runs one 
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -24,12 +24,14 @@ from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
 from agentd.agent.programs import Programs
 from agentd.agent.prompt import system_prompt
+from agentd.agent.results import Bounds as ResultBounds
+from agentd.agent.results import ResultLayer
 from agentd.agent.spent import wake_where_limits_changed, with_own
+from agentd.app_tools import Toolbox, make_toolbox
 from agentd.config import Config
 from agentd.daemon.checks import Bounds as HealthBounds
 from agentd.daemon.daemon import Daemon, DaemonSettings
 from agentd.daemon.gate import Gate
-from agentd.daemon.health_files import HealthFiles
 from agentd.daemon.notify import Notifier
 from agentd.daemon.retention import Retention
 from agentd.daemon.scheduler import Scheduler
@@ -39,10 +41,8 @@ from agentd.daemon.worker import Assignment, Worker
 from agentd.domain.backoff import Attempts, Terms
 from agentd.domain.budget import Amount
 from agentd.domain.clock import Clock, SystemClock
-from agentd.domain.errors import AgentdError
-from agentd.domain.health import HealthReader
-from agentd.domain.ids import DaemonId, new_id
-from agentd.domain.run import CallKey, Run
+from agentd.domain.ids import DaemonId
+from agentd.known_secrets import unreadable_files
 from agentd.models.breaker import Breakers
 from agentd.models.model import Model
 from agentd.models.prices import PriceList
@@ -53,91 +53,18 @@ from agentd.sandbox.code.program import Limits as CodeLimits
 from agentd.sandbox.code.python import PythonCode
 from agentd.sandbox.code.seal import Seal
 from agentd.sandbox.code.typescript import TypeScriptCode, find_deno
-from agentd.sandbox.commands import Commands
-from agentd.sandbox.roots import Root
-from agentd.sandbox.workspace import Workspace
-from agentd.schedules.scheduling import Scheduling
 from agentd.store.archives import ArchiveStore
 from agentd.store.budgets import BudgetStore
-from agentd.store.connection import Connection
 from agentd.store.daemons import DaemonStore
-from agentd.store.events import EventStore
 from agentd.store.leases import LeaseStore
 from agentd.store.runs import RunStore
 from agentd.store.schedules import ScheduleStore
-from agentd.store.sessions import SessionStore
 from agentd.store.store import Store
-from agentd.store.tasks import TaskStore
-from agentd.toolkit.call import RolledBack, call
-from agentd.toolkit.definition import Effect, Tool
-from agentd.toolkit.discover import load_registry
-from agentd.toolkit.inject import CallContext, Injector, PerCall
-from agentd.toolkit.registry import ToolRegistry
-from agentd.toolkit.result import ToolResult
+from agentd.toolkit.inject import CallContext
 
 _log = structlog.get_logger()
 # Python's 5 ms would let each statement of the database thread wait for a burst of the loop.
 _SWITCH_S = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class Toolbox:
-    """The tools of a home, what they may be given, and what of them could not be loaded."""
-
-    registry: ToolRegistry
-    injector: Injector
-    problems: Sequence[AgentdError]
-
-
-def make_injector(config: Config, store: Store, clock: Clock) -> Injector:
-    """Every capability that a tool can ask for. There is no other way to one."""
-    workspace = Workspace(config.workspace_path)
-    commands = Commands([Root(config.workspace_path)])
-    return Injector(
-        {
-            Config: lambda _: config,
-            Clock: lambda _: clock,
-            Run: lambda context: context.run,
-            CallKey: _call_key,
-            HealthReader: lambda _: HealthFiles(config.run_path, clock),
-            Workspace: lambda _: workspace,
-            Commands: lambda _: commands,
-            Store: lambda _: store,
-            Connection: lambda context: PerCall(context.store.transaction()),
-            TaskStore: lambda context: TaskStore(context.store, clock),
-            RunStore: lambda context: RunStore(context.store, clock),
-            EventStore: lambda context: EventStore(context.store, clock),
-            SessionStore: lambda context: SessionStore(context.store, clock),
-            Scheduling: lambda context: Scheduling(context.store, clock, config.schedules),
-        }
-    )
-
-
-def _call_key(context: CallContext) -> CallKey:
-    """Ids of calls are the model's, and unique in a conversation at best."""
-    if context.run is None or context.call_id is None:
-        return CallKey(new_id())
-    return CallKey(f"{context.run.task_id}/{context.call_id}")
-
-
-def make_toolbox(config: Config, store: Store) -> Toolbox:
-    """For whoever calls tools outside a run: the command line."""
-    registry, problems = load_registry(config, config.tools_path)
-    return Toolbox(registry, make_injector(config, store, SystemClock()), problems)
-
-
-async def call_tool(toolbox: Toolbox, store: Store, tool: Tool, raw: object) -> ToolResult:
-    """Call a tool for a person, outside any run. Never raises."""
-    if tool.effect is not Effect.TRANSACTIONAL:
-        return await call(tool, raw, toolbox.injector, CallContext(store))
-    try:
-        async with store.transaction() as conn:
-            result = await call(tool, raw, toolbox.injector, CallContext(conn))
-            if result.is_error:
-                raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
-    except RolledBack as rolled_back:
-        return rolled_back.result
-    return result
 
 
 @dataclass
@@ -152,7 +79,8 @@ class LoopFactory:
 
     def __post_init__(self) -> None:
         self._tools = self.toolbox.registry.to_model_tools("worker")
-        self._system = system_prompt(self.config.workspace_path, self.config.prompts_path)
+        system = system_prompt(self.config.workspace_path, self.config.prompts_path)
+        self._system = self.store.redactor.redact(system)
         self.breakers = _breakers(self.config, self.clock)
         self._price = PriceList(self.config.models.own_prices())
         self._ledger = Ledger(BudgetStore(self.store, self.clock))
@@ -162,7 +90,8 @@ class LoopFactory:
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
-        journal = Journal(assignment.claim.run, self.store, self.clock)
+        result_bounds = ResultBounds(**config.results.model_dump())
+        journal = Journal(assignment.claim.run, self.store, self.clock, self.store.redactor)
         limits = task.limits
         iterations = limits.max_tool_iterations
         return Loop(
@@ -193,7 +122,7 @@ class LoopFactory:
                 registry=self.toolbox.registry,
                 injector=self.toolbox.injector,
                 stopping=assignment.stopping,
-                inline_chars=config.results.inline_chars,
+                results=ResultLayer(journal, result_bounds, self.store.redactor),
                 routes={"execute_code": self.programs},
             ),
             bounds=Bounds(
@@ -230,6 +159,10 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     sys.setswitchinterval(_SWITCH_S)
     clock = SystemClock()
     toolbox = make_toolbox(config, store)
+    for path in unreadable_files(config):
+        _log.warning(
+            "a file of secrets can not be read, so nothing of it is hidden", file=str(path)
+        )
     for problem in toolbox.problems:
         _log.error("a tool could not be loaded", error=problem.message, hint=problem.hint)
     context = CallContext(store)
@@ -243,7 +176,8 @@ async def serve(config: Config, store: Store, until: Until) -> int:
         # Their SDKs take a second to load: not while the first task waits for it.
         for spec in filter(None, (config.agent.model, config.models.fallback)):
             factory.model(spec)
-        return await _daemon(config, store, clock, factory).run(until)
+        async with toolbox.processes.serve():
+            return await _daemon(config, store, clock, factory).run(until)
     finally:
         with anyio.CancelScope(shield=True):
             await toolbox.registry.stop(toolbox.injector, context)
@@ -267,7 +201,7 @@ def _daemon(config: Config, store: Store, clock: Clock, factory: LoopFactory) ->
         daemons=DaemonStore(store, clock),
         runs=runs,
         leases=LeaseStore(store, clock, terms),
-        worker=Worker(runs, factory),
+        worker=Worker(runs, factory, factory.toolbox.processes.run_ended),
         clock=clock,
         settings=DaemonSettings(
             concurrency=settings.concurrency,

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, PrivateAttr
 from pydantic import ValidationError as PydanticError
@@ -24,8 +24,11 @@ from pydantic_settings import (
 from pydantic_settings.exceptions import SettingsError
 
 from agentd.config_code import CodeConfig
+from agentd.config_commands import CommandsConfig
 from agentd.config_errors import explain_problems, unknown_variables
+from agentd.config_git import HOST_COMMANDS, GitConfig, HostCommandsConfig
 from agentd.config_limits import BudgetConfig, GuardsConfig
+from agentd.config_secrets import SecretsConfig
 from agentd.config_sections import (
     AgentConfig,
     DaemonConfig,
@@ -38,18 +41,21 @@ from agentd.config_sections import (
     WatchdogConfig,
     WorkspaceConfig,
 )
+from agentd.config_web import EgressConfig
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ConfigError
 from agentd.domain.jsons import is_object
 
 FILE_NAME = "agentd.toml"
 _SECRETS = frozenset({"models.anthropic.api_key", "models.openai.api_key"})
-# Variables of the providers' own tools that people have set already.
+# Variables of other tools that people have set already; of two for one key the later one counts.
 _BORROWED = {
     "ANTHROPIC_API_KEY": ("models", "anthropic", "api_key"),
     "ANTHROPIC_BASE_URL": ("models", "anthropic", "base_url"),
     "OPENAI_API_KEY": ("models", "openai", "api_key"),
     "OPENAI_BASE_URL": ("models", "openai", "base_url"),
+    "KENOBOT_SSH_KEY": ("git", "ssh_key_path"),
+    "SSH_KEY_PATH": ("git", "ssh_key_path"),
 }
 
 
@@ -80,6 +86,11 @@ class Config(BaseSettings, Capability):
         frozen=True, extra="forbid", env_prefix="AGENTD_", env_nested_delimiter="__"
     )
 
+    sandbox: Literal["on", "off"] = Field(
+        "on",
+        description="off: commands run unconfined, with all rights of the daemon. Only for a "
+        "machine that can confine nothing and holds nothing else.",
+    )
     daemon: DaemonConfig = Field(default_factory=lambda: DaemonConfig.model_validate({}))
     agent: AgentConfig = Field(default_factory=lambda: AgentConfig.model_validate({}))
     models: ModelsConfig = Field(default_factory=lambda: ModelsConfig.model_validate({}))
@@ -90,9 +101,14 @@ class Config(BaseSettings, Capability):
     retention: RetentionConfig = Field(default_factory=lambda: RetentionConfig.model_validate({}))
     watchdog: WatchdogConfig = Field(default_factory=lambda: WatchdogConfig.model_validate({}))
     workspace: WorkspaceConfig = Field(default_factory=lambda: WorkspaceConfig.model_validate({}))
+    egress: EgressConfig = Field(default_factory=lambda: EgressConfig.model_validate({}))
+    commands: CommandsConfig = Field(default_factory=lambda: CommandsConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
     code: CodeConfig = Field(default_factory=lambda: CodeConfig.model_validate({}))
+    secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
+    git: GitConfig = Field(default_factory=lambda: GitConfig.model_validate({}))
+    host_commands: HostCommandsConfig = Field((), description=HOST_COMMANDS)
 
     _home: Path = PrivateAttr(default=Path())
     _sources: dict[str, str] = PrivateAttr(default_factory=dict[str, str])
@@ -145,6 +161,10 @@ class Config(BaseSettings, Capability):
     @property
     def run_path(self) -> Path:
         return self._home / "run"
+
+    @property
+    def branches_path(self) -> Path:
+        return self._home / "run" / "branches"
 
     @property
     def prompts_path(self) -> Path:

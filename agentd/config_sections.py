@@ -1,5 +1,6 @@
 """The sections of the settings: every key with its meaning, its bounds and its default."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -239,16 +240,54 @@ class WatchdogConfig(Section):
     )
 
 
+def _root_path(text: str) -> str:
+    path = Path(text)
+    if not path.is_absolute() or ".." in path.parts or path == Path("/"):
+        raise ValueError("must be an absolute path without .., and not / itself")
+    return text
+
+
+class RootConfig(Section):
+    path: Annotated[str, AfterValidator(_root_path)]
+    writable: bool = False
+
+
 class WorkspaceConfig(Section):
     path: str = Field(
         "workspace", description="The folder that tools may read and write; relative: in the home."
     )
+    roots: tuple[RootConfig, ...] = Field(
+        (),
+        description="Further folders that tools may reach by absolute paths: tables "
+        "[[workspace.roots]], each with a path and writable (true or false, the default).",
+    )
 
 
 class ResultsConfig(Section):
-    inline_chars: int = Field(
-        40_000, ge=1000, description="Characters of a tool's result that the model gets to see."
+    store_over_chars: int = Field(
+        10_000,
+        ge=500,
+        description="A longer result of a tool is stored, and the model gets its first page.",
     )
+    page_chars: int = Field(8000, ge=200, description="Characters of one page of a stored result.")
+    inline_chars: int = Field(
+        40_000,
+        ge=1000,
+        description="Characters that the model gets to see at once of a result that has pages of "
+        "its own; the most of any result.",
+    )
+    most_chars: int = Field(
+        5_000_000,
+        ge=10_000,
+        description="Characters of a result that are stored; of a longer one the middle is left "
+        "out.",
+    )
+
+    @model_validator(mode="after")
+    def _fits_in_line(self) -> Self:
+        if max(self.store_over_chars, self.page_chars) > self.inline_chars:
+            raise ValueError("store_over_chars and page_chars must not be above inline_chars")
+        return self
 
 
 class LogConfig(Section):

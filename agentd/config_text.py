@@ -3,9 +3,9 @@
 import json
 import textwrap
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
 from agentd.config import Config
@@ -38,10 +38,12 @@ def template() -> str:
         here, _, name = key.rpartition(".")
         if here != section:
             section = here
-            lines.append(f"\n[{section}]")
+            lines.append(f"\n[{section}]" if section else "")
         lines += ["# " + line for line in textwrap.wrap(field.description or "", 96)]
         default = field.get_default(call_default_factory=True)
-        if default == {}:
+        if not here:
+            lines.append(f"# [[{key}]]")
+        elif default == {}:
             lines.append(f'# [{key}."MODEL"]')
         elif default is None or default is PydanticUndefined:
             lines.append(f"# {name} =")
@@ -67,6 +69,11 @@ def explain(config: Config) -> list[Setting]:
 def _shown(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return "********"
+    if isinstance(value, tuple):
+        return [each.model_dump() for each in cast("tuple[BaseModel, ...]", value)]
     if is_object(value):
         return {name: price.model_dump() for name, price in value.items()}
+    if isinstance(value, tuple):
+        several = cast("tuple[object, ...]", value)
+        return [each.model_dump() if isinstance(each, BaseModel) else each for each in several]
     return value

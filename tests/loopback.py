@@ -92,7 +92,7 @@ class Loopback(ABC):
             with contextlib.suppress(
                 asyncio.CancelledError, asyncio.IncompleteReadError, ConnectionError
             ):
-                while (request := await _read(reader)) is not None:
+                while (request := await read_request(reader)) is not None:
                     if not await self._answer(request, reader, writer):
                         break
         finally:
@@ -186,7 +186,7 @@ class Loopback(ABC):
         return True
 
 
-async def _read(reader: asyncio.StreamReader) -> Request | None:
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """The next request on this connection, or None when the client closed it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -196,8 +196,19 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     method, target, _ = first.split(" ", 2)
     pairs = (line.partition(":") for line in lines if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
+    if headers.get("transfer-encoding") == "chunked":
+        return Request(method, target.partition("?")[0], headers, await _chunks(reader))
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Request(method, target.partition("?")[0], headers, body)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    body = b""
+    while size := int(await reader.readline(), 16):
+        body += await reader.readexactly(size)
+        await reader.readline()
+    await reader.readline()
+    return body
 
 
 async def _leaves(reader: asyncio.StreamReader, within_s: float | None) -> bool:

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 import anyio
 import structlog
 
+from agentd.agent.inside import InsideResults
 from agentd.agent.journal import CallJournal
+from agentd.agent.results import ResultLayer
 from agentd.agent.transcript import Block
 from agentd.domain.errors import StillRunning, StoreError
 from agentd.domain.event import EventKind, NewEvent
@@ -24,7 +26,7 @@ from agentd.toolkit.call import RolledBack, invoke, validate
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.inject import CallContext, Injector
 from agentd.toolkit.registry import ToolRegistry
-from agentd.toolkit.result import ToolResult, model_content
+from agentd.toolkit.result import ToolResult
 
 _log = structlog.get_logger()
 _QUICK_S = 0.05  # the reply to reads that take no longer shares their commit
@@ -67,7 +69,7 @@ class Dispatch:
     registry: ToolRegistry
     injector: Injector
     stopping: anyio.Event
-    inline_chars: int
+    results: ResultLayer | InsideResults
     routes: Mapping[str, "Route"] = field(default_factory=dict[str, "Route"])
 
     def prepare(self, block: Block, invalid_inputs: dict[str, str]) -> Call:
@@ -200,17 +202,7 @@ class Dispatch:
         )
 
     def result_event(self, call: Call, result: ToolResult) -> NewEvent:
-        body: dict[str, Any] = {
-            "call_id": call.id,
-            "tool": call.name,
-            "content": model_content(result, limit_chars=self.inline_chars),
-            "is_error": result.is_error,
-        }
-        if result.error_type is not None:
-            body["error_type"] = result.error_type
-        if result.data is not None:
-            body["data"] = result.data
-        return self.journal.event(EventKind.TOOL_RESULT, **body)
+        return self.results.event(call.id, call.name, result)
 
 
 def _not_approved(tool: Tool) -> ToolResult:

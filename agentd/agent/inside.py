@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentd.agent.journal import Journal
+from agentd.agent.results import cleaned
 from agentd.domain.clock import Clock
 from agentd.domain.event import Event, EventKind, Json, NewEvent
+from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.store.connection import Transactor
 from agentd.store.programs import KeptProgram, ProgramKey, ProgramStore
+from agentd.toolkit.result import ToolResult, model_content
 
 
 @dataclass(slots=True)
@@ -75,3 +78,32 @@ class InsideJournal:
                 return
             if event.body.get("within") == self.key.call_id:
                 yield event
+
+
+@dataclass(frozen=True, slots=True)
+class InsideResults:
+    """The results that a program gets: whole, with all their data, without secrets.
+
+    They are not marked as strangers' words: what the program makes of them is, if any of them was.
+    """
+
+    journal: InsideJournal
+    redactor: Redactor
+    most_chars: int
+
+    def event(self, call_id: str, tool: str, result: ToolResult) -> NewEvent:
+        result = cleaned(result, self.redactor)
+        content = model_content(result, limit_chars=self.most_chars)
+        body: dict[str, Any] = {
+            "call_id": call_id,
+            "tool": tool,
+            "content": content,
+            "is_error": result.is_error,
+        }
+        if result.error_type is not None:
+            body["error_type"] = result.error_type
+        if result.outside_of is not None:
+            body["outside"] = True
+        if result.data is not None:
+            body["data"] = result.data
+        return self.journal.event(EventKind.TOOL_RESULT, **body)

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from agentd.agent.secrecy import without_secrets
 from agentd.domain.clock import Clock
-from agentd.domain.event import Event, EventKind, NewEvent, storable
+from agentd.domain.event import Event, EventKind, Json, NewEvent, storable
+from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.store.connection import Transactor
 from agentd.store.events import EventStore
@@ -32,11 +34,13 @@ class Journal:
     """The only writer of its session while the run lasts. Every append is fenced by the run.
 
     What is held stands in memory and goes to disk with whatever is written next, or by `flush`.
+    `redactor` takes out secrets first, so that memory and disk say the same.
     """
 
     run: Run
     db: Transactor
     clock: Clock
+    redactor: Redactor = field(default_factory=Redactor)
     events: list[Event] = field(default_factory=list[Event])
     _held: list[Event] = field(default_factory=list[Event])
     _calls: list[ModelCall] = field(default_factory=list[ModelCall])
@@ -78,7 +82,12 @@ class Journal:
         numbered = self._numbered(events)
         store = EventStore(db, self.clock)
         await store.append(
-            self.run, [*self._held, *numbered], calls=self._calls, opened=self._opened, **along
+            self.run,
+            [*self._held, *numbered],
+            calls=self._calls,
+            opened=self._opened,
+            large=[each.large for each in events if each.large is not None],
+            **along,
         )
         return numbered
 
@@ -99,7 +108,7 @@ class Journal:
         now, first = self.clock.now(), self.events[-1].seq + 1 if self.events else 1
         session_id = self.run.session_id
         return [
-            Event(session_id, seq, each.kind, storable(each.body), each.task_id, each.run_id, now)
+            Event(session_id, seq, each.kind, self._body(each), each.task_id, each.run_id, now)
             for seq, each in enumerate(events, start=first)
         ]
 
@@ -110,6 +119,9 @@ class Journal:
             for event in self.events
             if event.kind is EventKind.TOOL_CALL and not event.inside
         }
+
+    def _body(self, event: NewEvent) -> Json:
+        return without_secrets(event.kind, storable(event.body), self.redactor)
 
     def replies(self) -> int:
         """How often the model has answered for this task."""

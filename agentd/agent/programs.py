@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agentd.agent.dispatch import Call, Dispatch, digest
-from agentd.agent.inside import InsideJournal
+from agentd.agent.inside import InsideJournal, InsideResults
 from agentd.agent.journal import Journal
 from agentd.agent.resume import Resume
 from agentd.domain.event import Event, EventKind
@@ -186,7 +186,8 @@ class _Running:
         if open_calls:
             # What is too long for the model is what programs are for.
             whole = self.limits.value_bytes
-            dispatch = replace(self.dispatch, journal=self.inside, inline_chars=whole)
+            results = InsideResults(self.inside, self.dispatch.results.redactor, whole)
+            dispatch = replace(self.dispatch, journal=self.inside, results=results)
             await dispatch.run(await Resume(self.inside, dispatch).settle(open_calls))
             done = self.inside.results()
         if any(call.id not in done for call in calls.values()):
@@ -218,13 +219,16 @@ class _Running:
                 )
 
     def _result(self, program: Program, step: Ended | Broken) -> ToolResult:
-        calls = len(self.inside.results())
+        results = self.inside.results().values()
         if isinstance(step, Ended):
-            return _told(program.printed, step.value, calls)
-        printed = f"\n\nPrinted before:\n{program.printed}" if program.printed else ""
-        return ToolResult.failure(
-            step.error_type, f"{step.message}\n\nTool calls that were made: {calls}.{printed}"
-        )
+            told = _told(program.printed, step.value, len(results))
+        else:
+            printed = f"\n\nPrinted before:\n{program.printed}" if program.printed else ""
+            text = f"{step.message}\n\nTool calls that were made: {len(results)}.{printed}"
+            told = ToolResult.failure(step.error_type, text)
+        # It may say what strangers wrote as soon as one of its tools has read it.
+        outside = any(event.body.get("outside") for event in results)
+        return replace(told, outside_of=self.call.name) if outside else told
 
     def _interrupted(self, why: str) -> ToolResult:
         done = self.inside.results()

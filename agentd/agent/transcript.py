@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentd.agent.pictures import only_newest
 from agentd.domain.event import Event, EventKind
 
 Block = Mapping[str, Any]
@@ -66,7 +67,7 @@ def messages(events: Iterable[Event], provider: str = ANTHROPIC) -> list[Message
                 draft.result(event.body)
             case EventKind.TOOL_CALL | EventKind.NOTE | EventKind.COMPACTION:
                 pass
-    return draft.finished()
+    return only_newest(draft.finished())
 
 
 @dataclass(slots=True)

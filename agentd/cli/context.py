@@ -16,7 +16,9 @@ from agentd.config_sections import model_spec
 from agentd.daemon.wake import poke
 from agentd.domain.budget import microusd
 from agentd.domain.clock import SystemClock
+from agentd.domain.redactor import Redactor
 from agentd.home import find_home, require_home
+from agentd.known_secrets import known_secrets
 from agentd.store.daemons import DaemonStore
 from agentd.store.events import EventStore
 from agentd.store.model_calls import ModelCallStore
@@ -40,6 +42,7 @@ def open_store(config: Config) -> Store:
         busy_s=config.store.busy_seconds,
         transaction_s=config.store.transaction_seconds,
         announce=partial(poke, config.run_path),
+        redactor=known_secrets(config, os.environ),
     )
 
 
@@ -105,6 +108,11 @@ class Context:
     def config(self) -> Config:
         """Raises ConfigError when there is no home, or a setting is wrong."""
         return load_config(require_home(self.home), self.overrides)
+
+    def redactor(self) -> Redactor:
+        """Knows this installation's secrets; without settings, those of the environment."""
+        loaded = self.__dict__.get("config")
+        return known_secrets(loaded if isinstance(loaded, Config) else None, os.environ)
 
     def run(self, work: Callable[[Opened], Awaitable[T]]) -> T:
         """What `work` returns, given the opened store."""

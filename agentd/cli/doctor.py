@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import anyio
 import click
 
+from agentd.app_tools import make_commands
 from agentd.cli.context import Context, Opened, home_option, json_option, pass_context
 from agentd.cli.output import print_json
 from agentd.config import Config
 from agentd.daemon.presence import is_alive
 from agentd.domain.errors import AgentdError
+from agentd.known_secrets import unreadable_files
 from agentd.models.prices import price_of, prices_as_of
 from agentd.models.scripted import read_script
 from agentd.models.select import OPENAI_HINT, OPENAI_MISSING
@@ -32,6 +35,7 @@ class Finding:
 
 
 Check = Callable[[Context], Finding]
+_NAMES_MOST = 8
 
 
 @click.command()
@@ -94,7 +98,27 @@ def _disk(context: Context) -> Finding:
 def _workspace(context: Context) -> Finding:
     path = context.config.workspace_path
     count = len(Workspace(path).list("."))
-    return Finding("workspace", True, f"{path}, {count} entries")
+    roots = context.config.workspace.roots
+    missing = [each.path for each in roots if not Path(each.path).is_dir()]
+    if missing:
+        text = f"there is no folder {', '.join(missing)}"
+        return Finding("workspace", False, text, "Make it, or take it out of workspace.roots.")
+    further = f", {len(roots)} further roots" if roots else ""
+    return Finding("workspace", True, f"{path}, {count} entries{further}")
+
+
+def _sandbox(context: Context) -> Finding:
+    features = anyio.run(make_commands(context.config).features)
+    if context.config.sandbox == "off":
+        return Finding("sandbox", None, "off: commands run with all rights of the daemon")
+    if not features.confines:
+        text = f"commands are refused: {'; '.join(features.lacking)}"
+        return Finding("sandbox", None, text, " ".join(features.remedies))
+    lacking = [
+        *([] if features.filters else ["no filter of system calls for this processor"]),
+        *([] if features.branches else ["no branches: a crash may leave a command half done"]),
+    ]
+    return Finding("sandbox", None if lacking else True, "; ".join(["confines", *lacking]))
 
 
 def _model(context: Context) -> Finding:
@@ -151,6 +175,17 @@ def _tools(context: Context) -> Finding:
     return Finding("tools", True, f"{len(registry.definitions())} tools")
 
 
+def _secrets(context: Context) -> Finding:
+    names = context.redactor().names
+    if unreadable := unreadable_files(context.config):
+        files = ", ".join(str(path) for path in unreadable)
+        hint = "Mend secrets.files: nothing of a file that can not be read is hidden."
+        return Finding("secrets", False, f"can not be read: {files}", hint)
+    more = f" and {len(names) - _NAMES_MOST} more" if len(names) > _NAMES_MOST else ""
+    known = f"hidden wherever they show up: {', '.join(names[:_NAMES_MOST])}{more}"
+    return Finding("secrets", True, known if names else "none are known")
+
+
 def _daemons(context: Context) -> Finding:
     run_path: Path = context.config.run_path
 
@@ -170,9 +205,11 @@ _CHECKS: dict[str, Check] = {
     "disk": _disk,
     "database": _database,
     "workspace": _workspace,
+    "sandbox": _sandbox,
     "model": _model,
     "fallback": _fallback,
     "prices": _prices,
     "tools": _tools,
+    "secrets": _secrets,
     "daemon": _daemons,
 }

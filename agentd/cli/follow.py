@@ -8,8 +8,9 @@ import click
 from agentd.cli.context import Opened
 from agentd.cli.output import coloured, harmless, is_terminal, one_line, plain
 from agentd.daemon.wake import Wake
-from agentd.domain.event import Event, EventKind
+from agentd.domain.event import Event, EventKind, Json
 from agentd.domain.ids import TaskId, new_id
+from agentd.domain.outside import unmarked
 from agentd.domain.task import FINISHED, Task, TaskState
 
 _LOOK_EVERY_S = 0.2  # the journal itself pokes nobody
@@ -73,7 +74,7 @@ def event_lines(event: Event, *, most: int = 160) -> list[str]:
         case EventKind.ASSISTANT:
             return [_block_line(block, most) for block in body["content"] if _is_shown(block)]
         case EventKind.TOOL_RESULT:
-            text = body["content"] if isinstance(body["content"], str) else "(an image)"
+            text = _result_text(body)
             mark = click.style("✗", fg="red") if body["is_error"] else click.style("✓", fg="green")
             return [f"  {mark} {body['tool']}: {one_line(text, most)}"]
         case EventKind.NOTE:
@@ -82,6 +83,15 @@ def event_lines(event: Event, *, most: int = 160) -> list[str]:
             return [click.style(line, fg="yellow")]
         case EventKind.TOOL_CALL | EventKind.COMPACTION:
             return []
+
+
+def _result_text(body: Json) -> str:
+    """What the tool gave, without the marks that only the model needs."""
+    content = body["content"]
+    if not isinstance(content, str):
+        return "(an image)"
+    text = unmarked(content) if body.get("outside") else content
+    return f"({body['large_result']}) {text}" if "large_result" in body else text
 
 
 def _is_shown(block: dict[str, Any]) -> bool:

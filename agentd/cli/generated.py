@@ -23,7 +23,8 @@ def registry(ctx: click.Context) -> ToolRegistry:
         config = load_config(context.home, context.overrides)
         root.meta[_STATE], problems = load_registry(config, config.tools_path)
         for problem in problems:
-            click.echo(f"A tool is left out: {problem.message}", err=True)
+            message = context.redactor().redact(problem.message)
+            click.echo(f"A tool is left out: {message}", err=True)
     found: ToolRegistry = root.meta[_STATE]
     return found
 
@@ -69,16 +70,17 @@ def command_named(ctx: click.Context, parent: click.Group, name: str) -> click.C
 
 def execute(tool: Tool, raw: object, as_json: bool) -> int:
     """Call a tool for the person at the command line and print what it gives."""
-    from agentd.app import call_tool, make_toolbox  # noqa: PLC0415 - loads the whole agent
+    from agentd.app_tools import call_tool, make_toolbox  # noqa: PLC0415 - loads the whole agent
     from agentd.daemon.logs import configure_logs  # noqa: PLC0415 - same
 
-    configure_logs(level="warning", style="auto")
+    context = click.get_current_context().find_object(Context)
+    assert context is not None
+    _ = context.config  # what is secret stands in it, too
+    configure_logs(level="warning", style="auto", redactor=context.redactor())
 
     async def work(opened: Opened) -> ToolResult:
         return await call_tool(make_toolbox(opened.config, opened.store), opened.store, tool, raw)
 
-    context = click.get_current_context().find_object(Context)
-    assert context is not None
     return _show(context.run(work), as_json=as_json)
 
 
@@ -91,8 +93,11 @@ def _show(result: ToolResult, *, as_json: bool) -> int:
             click.echo(result.next_action_hint, err=True)
     elif isinstance(result.content, str):
         click.echo(result.content)
+        if result.notice:
+            click.echo(result.notice, err=True)
     else:
-        print_json(result.content)
+        for block in result.content:
+            click.echo(block.get("text", f"({block['type']}: not shown here)"))
     if result.error_type == "invalid_arguments":
         return 2
     return 1 if result.is_error else 0

@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,6 +12,7 @@ import click
 from agentd import __version__
 from agentd.cli.context import Context
 from agentd.domain.errors import AgentdError, ConfigError
+from agentd.domain.redactor import Redactor
 
 # name → where it is written. Nothing of it is imported before it is used.
 _COMMANDS = {
@@ -30,6 +32,7 @@ _COMMANDS = {
     "doctor": "agentd.cli.doctor:doctor",
     "health": "agentd.cli.health:health",
     "diagnostics": "agentd.cli.diagnostics:diagnostics",
+    "sandbox": "agentd.cli.sandbox:sandbox",
     "completion": "agentd.cli.completion:completion",
 }
 _HELP = {
@@ -49,6 +52,7 @@ _HELP = {
     "doctor": "Check this installation and say what to mend.",
     "health": "Say whether a daemon lives and is well; for health checks.",
     "diagnostics": "Show what the watchdog of each daemon has seen.",
+    "sandbox": "See how commands are confined, and attack that.",
     "completion": "Print the script that completes commands in your shell.",
 }
 
@@ -94,7 +98,7 @@ class Root(click.Group):
 @click.pass_context
 def root(ctx: click.Context, home: Path | None) -> None:
     """The agent daemon: put tasks into a durable queue, workers carry them out."""
-    ctx.obj = Context(explicit_home=home)
+    ctx.ensure_object(Context).explicit_home = home
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -109,8 +113,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def invoke(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    context = Context()
     try:
-        result: Any = root.main(arguments, prog_name="agentd", standalone_mode=False)
+        result: Any = root.main(arguments, prog_name="agentd", standalone_mode=False, obj=context)
         sys.stdout.flush()
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -123,10 +128,21 @@ def invoke(arguments: list[str] | None = None) -> int:
         # Whoever read our output has gone; the interpreter must not complain while it leaves.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (AgentdError, OSError) as error:
-        show_error(error if isinstance(error, AgentdError) else _in_words(error))
-        return 2 if isinstance(error, ConfigError) else 1
+    except Exception as error:  # noqa: BLE001 - also faults of ours: a traceback may hold a secret
+        return _tell(error, context.redactor())
     return result if isinstance(result, int) else 0
+
+
+def _tell(error: Exception, redactor: Redactor) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, OSError):
+        error = _in_words(error)
+    if not isinstance(error, AgentdError):
+        said = "".join(traceback.format_exception(error))
+        click.echo(redactor.redact(said), err=True, nl=False)
+        return 1
+    show_error(error, redactor)
+    return 2 if isinstance(error, ConfigError) else 1
 
 
 def _in_words(error: OSError) -> AgentdError:
@@ -135,7 +151,8 @@ def _in_words(error: OSError) -> AgentdError:
     return AgentdError(f"{what}: {error.strerror or error}")
 
 
-def show_error(error: AgentdError) -> None:
-    click.echo(f"{click.style('Error:', fg='red', bold=True)} {error.message}", err=True)
+def show_error(error: AgentdError, redactor: Redactor) -> None:
+    message = redactor.redact(error.message)
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {message}", err=True)
     if error.hint:
-        click.echo(error.hint, err=True)
+        click.echo(redactor.redact(error.hint), err=True)

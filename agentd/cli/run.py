@@ -36,7 +36,8 @@ def run(
     overrides = {"daemon.concurrency": concurrency, "agent.model": model}
     context.overrides = {name: value for name, value in overrides.items() if value is not None}
     log = context.config.log
-    configure_logs(level=log.level, style="json" if as_json else log.format)
+    style = "json" if as_json else log.format
+    configure_logs(level=log.level, style=style, redactor=context.redactor())
     until = Until.ONE if once else Until.DRAINED if drain else Until.STOPPED
 
     async def work(opened: Opened) -> None:

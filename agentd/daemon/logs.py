@@ -3,17 +3,27 @@
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
 from typing import Any, TextIO, cast
 
 import structlog
+
+from agentd.domain.redactor import Redactor
 
 # Shapes of keys that are secret wherever they stand.
 _SECRET = re.compile(r"(sk-[A-Za-z0-9_-]{8,}|Bearer\s+[A-Za-z0-9._-]{8,})")
 
 
-def configure_logs(*, level: str, style: str) -> None:
-    """`style`: "pretty", "json", or "auto" (pretty on a terminal). Lines go to standard error."""
+def configure_logs(*, level: str, style: str, redactor: Redactor | None = None) -> None:
+    """`style`: "pretty", "json", or "auto" (pretty on a terminal). Lines go to standard error.
+
+    redactor: knows this installation's secrets.
+    """
+    known = redactor or Redactor()
+
+    def without_secrets(_logger: object, _method: str, line: Any) -> str:
+        # Of the finished line: a value may hold a secret at any depth, and so may a traceback.
+        return _SECRET.sub("***", known.redact(line))
+
     pretty = style == "pretty" or (style == "auto" and sys.stderr.isatty())
     renderer: Any = (
         structlog.dev.ConsoleRenderer(
@@ -31,8 +41,8 @@ def configure_logs(*, level: str, style: str) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *tracebacks,
-            _mask_secrets,
             renderer,
+            without_secrets,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
@@ -50,12 +60,3 @@ class _StandardError:
 
     def flush(self) -> None:
         sys.stderr.flush()
-
-
-def _mask_secrets(
-    _logger: object, _method: str, line: MutableMapping[str, Any]
-) -> MutableMapping[str, Any]:
-    for name, value in line.items():
-        if isinstance(value, str):
-            line[name] = _SECRET.sub("***", value)
-    return line

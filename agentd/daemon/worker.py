@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import anyio
 import structlog
@@ -10,6 +11,7 @@ from structlog.contextvars import bound_contextvars
 from agentd.agent.endings import failed_by
 from agentd.agent.loop import Interrupted, Loop
 from agentd.domain.errors import AgentdError, RunLost, StoreError
+from agentd.domain.run import Run
 from agentd.domain.task import TaskState
 from agentd.store.runs import CANCELLED, Claim, Ending, RunStore
 
@@ -46,12 +48,23 @@ class Assignment:
 MakeLoop = Callable[[Assignment], Loop]
 
 
+class RunEnded(Protocol):
+    """Told of each run that is over. `lost`: the task is no longer this daemon's."""
+
+    def __call__(self, run: Run, *, lost: bool) -> None: ...
+
+
+def _nobody(run: Run, *, lost: bool) -> None:
+    del run, lost
+
+
 @dataclass(frozen=True, slots=True)
 class Worker:
     """What a worker coroutine needs; each task is worked by one of its own."""
 
     runs: RunStore
     make_loop: MakeLoop
+    run_ended: RunEnded = _nobody
 
     async def work(self, assignment: Assignment) -> None:
         run = assignment.claim.run
@@ -60,7 +73,10 @@ class Worker:
             try:
                 await self._work(assignment)
             except RunLost:
+                assignment.lost = True
                 _log.warning("run lost: the task is no longer ours")
+            finally:
+                self.run_ended(run, lost=assignment.lost)
 
     async def _work(self, assignment: Assignment) -> None:
         ending: Ending | None = None

@@ -22,13 +22,32 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LargeResult:
+    """What a tool gave, in full, where its event shows only the first page.
+
+    `outside`: strangers wrote it. `page_chars`: of each page but the last; noted with it, so that
+    pages stay where they are when the setting changes.
+    """
+
+    id: str
+    session_id: SessionId
+    task_id: TaskId
+    call_id: str
+    tool: str
+    outside: bool
+    content: str
+    page_chars: int
+
+
+@dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event before the journal gave it its place."""
+    """An event before the journal gave it its place. `large`: is written with it."""
 
     kind: EventKind
     body: Json
     task_id: TaskId | None = None
     run_id: RunId | None = None
+    large: LargeResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,8 @@ class Event:
                   "within": call_id of the program that made the call, absent for the model's own}
     tool_result  {"call_id": str, "tool": str, "content": str or [block], "is_error": bool,
                   "error_type": str or absent, "data": the typed output or absent,
+                  "large_result": its id when it is stored in full, else absent,
+                  "outside": true when strangers wrote it, else absent,
                   "within": as above}
     note         {"note": str, ...}
     """
@@ -65,11 +86,14 @@ class Event:
 def storable(body: Json) -> Json:
     """The body as every store can keep it: half a surrogate pair becomes U+FFFD."""
     text = json.dumps(body, ensure_ascii=False)
+    kept = storable_text(text)
+    return body if kept is text else json.loads(kept)
+
+
+def storable_text(text: str) -> str:
+    """Of a text; the same object where nothing has to be mended."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        mended: Json = json.loads(
-            text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        )
-        return mended
-    return body
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

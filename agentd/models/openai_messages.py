@@ -99,8 +99,15 @@ def _results(blocks: Sequence[Block]) -> list[Message]:
 def _result(block: Block) -> str:
     """There is no flag for an error: it is said."""
     content = block["content"]
-    text = content if isinstance(content, str) else _text_of(content) or "(no text)"
+    text = content if isinstance(content, str) else _text_of([*map(_said, content)])
     return f"ERROR: {text}" if block.get("is_error") else text
+
+
+def _said(block: Block) -> Block:
+    """A result here is text only; what is none is at least named."""
+    if block["type"] == "text":
+        return block
+    return {"type": "text", "text": f"({block['type']}: this model can not be shown it)"}
 
 
 def _text_of(blocks: Sequence[Block]) -> str:

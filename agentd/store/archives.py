@@ -5,7 +5,7 @@ sessions leave the tables; its files are on the disk before. So a crash neither 
 DuckDB's own: COPY … TO Parquet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from agentd.domain.clock import Clock
 from agentd.domain.ids import new_id
 from agentd.store.connection import Connection, Transactor
 from agentd.store.files import publish
+from agentd.store.hub import Row
 from agentd.store.instance import quoted
 from agentd.store.queries import load
 
@@ -31,7 +32,17 @@ TABLES = (
     "messages",
     "runs",
     "sessions",
+    "large_results",
 )
+_FIRST_TABLES = TABLES[:-1]  # batches that are older than large results have no file of them
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`tables`: those of which it has a file."""
+
+    id: str
+    tables: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +105,6 @@ class ArchiveStore(Capability):
             batch = new_id()
             tasks = await conn.fetch_value(_SQL["tasks_of"], ids=ids)
             size_bytes = await self._write(conn, batch, ids)
-            for table in TABLES:
-                await conn.execute(_SQL[f"delete_{table}"], ids=ids)
-            await conn.execute(_SQL["delete_programs"], ids=ids)
             done = Pruned(len(ids), tasks, events, size_bytes)
             await conn.execute(
                 _SQL["add"],
@@ -105,8 +113,12 @@ class ArchiveStore(Capability):
                 tasks=done.tasks,
                 events=done.events,
                 size_bytes=done.size_bytes,
+                ids=ids,
                 now=self._clock.now(),
             )
+            for table in TABLES:
+                await conn.execute(_SQL[f"delete_{table}"], ids=ids)
+            await conn.execute(_SQL["delete_programs"], ids=ids)
             return done
 
     async def _next(self, conn: Connection, before: datetime) -> tuple[list[str], int]:
@@ -149,5 +161,13 @@ def archive_file(folder: Path, table: str, batch: str) -> Path:
 
 
 def archived_batches() -> str:
-    """The query for the batches that count, as `id`."""
-    return _SQL["ids"].sql
+    """The query for the batches that count; `batches_in` reads its rows."""
+    return _SQL["batches"].sql
+
+
+def batches_in(rows: Iterable[Row]) -> list[Batch]:
+    """What `archived_batches` found."""
+    return [
+        Batch(row["id"], TABLES if row["large_results"] is not None else _FIRST_TABLES)
+        for row in rows
+    ]

@@ -16,7 +16,7 @@ import duckdb
 
 from agentd.domain.errors import Refused
 from agentd.domain.jsons import is_object
-from agentd.store.archives import archived_batches
+from agentd.store.archives import archived_batches, batches_in
 from agentd.store.hub import Hub
 from agentd.store.instance import Instance, quoted
 from agentd.store.schema import admit
@@ -68,7 +68,7 @@ def reading(path: Path, *, folder: Path, archive: Path, busy_s: float) -> Genera
     """
     bring_up_to_date(path, busy_s)
     with snapshot(path, folder, busy_s, read_only=True) as instance:
-        batches = [str(row["id"]) for row in instance.run(archived_batches())]
+        batches = batches_in(instance.run(archived_batches()))
         # The views are looked at when they are made: first the views, then the lock.
         for statement in view_statements(archive, batches):
             instance.run(statement)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentd.domain.errors import StoreError
-from agentd.store.archives import TABLES, archive_file, archived_batches
+from agentd.store.archives import archive_file, archived_batches, batches_in
 from agentd.store.files import Progress, silent
 from agentd.store.instance import Instance, named, quoted, tables
 from agentd.store.queries import load
@@ -47,6 +47,8 @@ MEANINGS = {
     "task_without_session": ("tasks without their session", _MEND),
     "events_without_session": ("journals without their session", _MEND),
     "message_without_session": ("messages without their session", _MEND),
+    "large_result_without_event": ("stored results that no event names", _MEND),
+    "large_result_missing": ("stored results that events name and nobody has", _MEND),
     "run_without_session": ("runs without their session", _MEND),
     "fired_without_task": ("schedules with a fired occurrence without its task", _MEND),
     "reserved_for_nothing": ("reservations of money for tasks that are not there", _MEND),
@@ -101,14 +103,14 @@ def integrity(instance: Instance, progress: Progress = silent) -> Iterator[Findi
 
 def missing_files(instance: Instance, archive: Path) -> Iterator[Finding]:
     """Files of the archive that count and are not there."""
-    for row in instance.run(archived_batches()):
-        paths = (archive_file(archive, table, row["id"]) for table in TABLES)
+    for batch in batches_in(instance.run(archived_batches())):
+        paths = (archive_file(archive, table, batch.id) for table in batch.tables)
         lost = tuple(str(path) for path in paths if not path.is_file())
         if lost:
             yield Finding(
                 "archive",
                 len(lost),
-                f"files of the archive are missing: batch {row['id']}",
+                f"files of the archive are missing: batch {batch.id}",
                 "Put them back from a copy. Without them: delete that row of `archives` with "
                 "agentd sql --write.",
                 lost,

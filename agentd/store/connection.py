@@ -9,6 +9,7 @@ import anyio
 from agentd.domain.capability import Capability
 from agentd.domain.errors import StoreError
 from agentd.domain.news import News
+from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.store.batch import Owner, Statement
 from agentd.store.hub import Row
@@ -17,10 +18,14 @@ from agentd.store.turns import Group, Turns
 
 
 class Connection(Capability):
-    """Short-lived: valid inside its `async with store.transaction()`, for one coroutine."""
+    """Short-lived: valid inside its `async with store.transaction()`, for one coroutine.
 
-    def __init__(self, turns: Turns) -> None:
+    Secrets are taken out of all parameters but ids.
+    """
+
+    def __init__(self, turns: Turns, redactor: Redactor) -> None:
         self._turns = turns
+        self._redactor = redactor
         self._owner = Owner()
         self._group: Group | None = None  # None: nothing was read yet
         self._statements: list[Statement] = []
@@ -61,10 +66,12 @@ class Connection(Capability):
         """
         self._add(query, parameters, wants_rows=False)
 
-    async def execute_many(self, query: Query | str, rows: Sequence[dict[str, Any]], /) -> None:
-        """The statement once for each set of parameters."""
+    async def execute_many(
+        self, query: Query | str, rows: Sequence[dict[str, Any]], /, *, is_clean: bool = False
+    ) -> None:
+        """The statement once for each set of parameters. `is_clean`: they hold no secrets."""
         for parameters in rows:
-            self._add(query, parameters, wants_rows=False)
+            self._add(query, parameters, wants_rows=False, is_clean=is_clean)
 
     def fence(self, run: Run, *, ends: bool = False) -> None:
         """Let this transaction count only if `run` still owns its task at the commit.
@@ -112,7 +119,12 @@ class Connection(Capability):
                 await self._turns.give(self._group, news=News.NONE)
 
     def _add(
-        self, query: Query | str, parameters: dict[str, Any], *, wants_rows: bool = True
+        self,
+        query: Query | str,
+        parameters: dict[str, Any],
+        *,
+        wants_rows: bool = True,
+        is_clean: bool = False,
     ) -> Statement:
         if self._closed:
             raise StoreError("this transaction is closed; open a new one")
@@ -120,6 +132,11 @@ class Connection(Capability):
             raise StoreError("this transaction was ended by an error; open a new one")
         ours = not isinstance(query, str)
         sql = query.sql if ours else query
+        if self._redactor and not is_clean:
+            parameters = {
+                name: value if name.endswith(("id", "ids")) else self._redactor.cleaned(value)
+                for name, value in parameters.items()
+            }
         statement = Statement(self._owner, sql, parameters, wants_rows, ours)
         self._statements.append(statement)
         return statement

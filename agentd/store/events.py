@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
-from agentd.domain.event import Event
+from agentd.domain.event import Event, LargeResult
 from agentd.domain.ids import SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.store import rows
 from agentd.store.connection import Transactor
+from agentd.store.large_results import add_large
 from agentd.store.model_calls import ModelCall
 from agentd.store.queries import load
 
@@ -53,16 +54,20 @@ class EventStore(Capability):
         calls: Sequence[ModelCall] = (),
         delivered: Sequence[str] = (),
         opened: bool = False,
+        large: Sequence[LargeResult] = (),
     ) -> None:
-        """Write `events`; on disk when this returns.
+        """Write `events`, which hold no secrets; on disk when this returns.
 
         With them, in the same transaction: the model calls that they came from, the ids of messages
-        that they deliver, and that the task was told what woke it. Raises RunLost.
+        that they deliver, that the task was told what woke it, and results in full. Raises RunLost.
         """
         now = self._clock.now()
         async with self._db.transaction() as conn:
             conn.fence(run)
-            await conn.execute_many(_SQL["add"], [_parameters(event) for event in events])
+            written = [_parameters(event) for event in events]
+            await conn.execute_many(_SQL["add"], written, is_clean=True)
+            for each in large:
+                await add_large(conn, each, now)
             await conn.execute_many(_CALLS["add"], [call.parameters() for call in calls])
             if settled := [call.id for call in calls if call.settles]:
                 await conn.execute(_BUDGETS["settle"], ids=settled)

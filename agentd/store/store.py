@@ -15,6 +15,7 @@ import anyio
 from agentd.domain.capability import Capability
 from agentd.domain.errors import StoreError
 from agentd.domain.news import News
+from agentd.domain.redactor import Redactor
 from agentd.store.connection import Connection
 from agentd.store.engine import Engine
 from agentd.store.hub import Hub
@@ -25,7 +26,10 @@ _inside: ContextVar[bool] = ContextVar("agentd_inside_transaction", default=Fals
 
 
 class Store(Capability):
-    """The database of one home. Opens nothing before the first transaction."""
+    """The database of one home. Opens nothing before the first transaction.
+
+    `redactor`: takes secrets out of everything that is written.
+    """
 
     def __init__(
         self,
@@ -34,8 +38,10 @@ class Store(Capability):
         busy_s: float = 30.0,
         transaction_s: float = 5.0,
         announce: Callable[[News], None] = lambda _: None,
+        redactor: Redactor | None = None,
     ) -> None:
         self.path = path
+        self.redactor = redactor or Redactor()
         self._hub = Hub(path, busy_s=busy_s, admit=admit)
         self._engine = Engine(self._hub)
         self._transaction_s = transaction_s + busy_s
@@ -50,7 +56,7 @@ class Store(Capability):
         """
         if _inside.get():
             raise StoreError("a transaction is open in this call already; use its connection")
-        connection = Connection(self._turns)
+        connection = Connection(self._turns, self.redactor)
         inside = _inside.set(True)
         try:
             with anyio.fail_after(self._transaction_s):

@@ -7,16 +7,16 @@ break with the next migration, and the archive's files are not the same tomorrow
 from collections.abc import Sequence
 from pathlib import Path
 
-from agentd.store.archives import TABLES, archive_file, archived_batches
+from agentd.store.archives import TABLES, Batch, archive_file, archived_batches, batches_in
 from agentd.store.connection import Connection
 from agentd.store.instance import quoted
 from agentd.store.queries import load
 
 
-def view_statements(archive: Path, batches: Sequence[str]) -> list[str]:
+def view_statements(archive: Path, batches: Sequence[Batch]) -> list[str]:
     """What makes the views in an instance that has the database in use. May be repeated.
 
-    batches: the ids that `archives` holds.
+    batches: what `archives` holds.
     """
     queries = {f"all_{table}": _with_archive(table, archive, batches) for table in TABLES}
     queries |= {name: query.sql for name, query in load("views").items()}
@@ -25,15 +25,16 @@ def view_statements(archive: Path, batches: Sequence[str]) -> list[str]:
 
 async def make_views(conn: Connection, archive: Path) -> None:
     """For what agentd itself asks: the views, in an open transaction of the store."""
-    batches = [str(row["id"]) for row in await conn.fetch(archived_batches())]
+    batches = batches_in(await conn.fetch(archived_batches()))
     for statement in view_statements(archive, batches):
         await conn.execute(statement)
 
 
-def _with_archive(table: str, archive: Path, batches: Sequence[str]) -> str:
+def _with_archive(table: str, archive: Path, batches: Sequence[Batch]) -> str:
     live = f"SELECT * FROM {table}"  # noqa: S608 - one of ours
-    if not batches:
+    paths = [archive_file(archive, table, each.id) for each in batches if table in each.tables]
+    if not paths:
         return live
-    files = ", ".join(quoted(archive_file(archive, table, batch)) for batch in batches)
+    files = ", ".join(quoted(path) for path in paths)
     old = f"SELECT * FROM read_parquet([{files}], union_by_name = true)"  # noqa: S608 - quoted
     return f"{live} UNION ALL BY NAME {old}"

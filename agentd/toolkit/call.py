@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -58,7 +59,7 @@ async def invoke(
 ) -> ToolResult:
     """Call with arguments that `validate` gave. Never raises; an error is a result."""
     value = await _value_or_failure(tool, tool.function, arguments, injector, context)
-    return render(tool, value)
+    return _rendered(tool, value)
 
 
 async def reconcile(
@@ -67,7 +68,12 @@ async def reconcile(
     """Ask the world whether an interrupted call happened. None: it did not, run it again."""
     assert tool.reconcile is not None
     value = await _value_or_failure(tool, tool.reconcile, arguments, injector, context)
-    return None if value is None else render(tool, value)
+    return None if value is None else _rendered(tool, value)
+
+
+def _rendered(tool: Tool, value: Any) -> ToolResult:
+    result = render(tool, value)
+    return replace(result, outside_of=tool.name) if tool.outside else result
 
 
 async def _value_or_failure(

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import duckdb
 
-from scripts.benches import code, cold, daemons, history, rivals, store
+from scripts.benches import code, cold, commands, daemons, files, history, rivals, store
 from scripts.benches.figures import Figure, merged, table
 
 # What depends on a quick disk comes first: the others leave it busy with writing back.
@@ -18,7 +18,9 @@ _BENCHES: dict[str, Callable[[], list[Figure]]] = {
     "pickup": daemons.measure_pickup,
     "cold": cold.measure,
     "code": code.measure,
+    "commands": commands.measure,
     "store": store.measure,
+    "files": files.measure,
     "throughput": daemons.measure_throughput,
     "wall": daemons.measure_wall,
     "history": history.measure_history,

@@ -14,6 +14,7 @@ import pytest
 from agentd import __version__
 from agentd.config import Config
 from agentd.config_errors import fields
+from tests.confined import needs_sandbox
 from tests.processes import Home, new_home
 
 _ROOT = Path(__file__).parents[2]
@@ -100,6 +101,55 @@ async def test_the_commands_of_the_guide_to_the_service(
             while not list((home.path / "run").glob("*.health.json")):  # noqa: ASYNC110 - a file
                 await anyio.sleep(0.01)
         await run_all(home, lines, tmp_path)
+
+
+@needs_sandbox
+async def test_the_commands_of_the_guides_to_files_and_commands(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (home.workspace / "sub").mkdir()
+    await run_all(home, commands("docs/files.md"), tmp_path)
+    first, second, third = commands("docs/commands.md")
+    await run_all(home, [first, third], tmp_path)
+    done = await home.run(*shlex.split(second)[1:])
+    assert "[exit code 3]" in done.out
+
+
+@needs_sandbox
+async def test_the_patch_of_the_guide_to_files(home: Home) -> None:
+    await home.run("fs", "write", "notes/plan.md", "one, 2, three")
+    (patch,) = blocks("docs/files.md", "patch")
+    done = await home.run("fs", "apply-patch", patch)
+    assert done.code == 0, done.err
+    assert (home.workspace / "notes/more.md").read_text() == "something else\n"
+
+
+@needs_sandbox
+async def test_the_commands_of_the_guide_to_git(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["init"], ["commit", "--allow-empty", "-m", "One"]):
+        git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", *words]
+        subprocess.run(git, cwd=home.workspace, check=True, capture_output=True)
+    await run_all(home, commands("docs/git.md"), tmp_path)
+
+
+async def test_the_commands_of_the_guide_to_results(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (home.workspace / "long.txt").write_text("word\n" * 5000)
+    script = tmp_path / "long.toml"
+    script.write_text('[[turn]]\n[[turn.call]]\ntool = "ls"\ninput = { path = "many" }\n' + _DONE)
+    for number in range(800):
+        (home.workspace / "many" / f"a file with a long name {number}").mkdir(parents=True)
+    await home.enqueue("List them.", "--model", f"scripted:{script}")
+    assert (await home.run("run", "--drain")).code == 0
+    stored = await home.run("sql", "SELECT id FROM all_large_results", "--json")
+    (row,) = json.loads(stored.out)
+    await run_all(home, commands("docs/results.md"), tmp_path, row["id"])
 
 
 @pytest.mark.timeout(60)

@@ -34,7 +34,7 @@ input = {{ command = "git clone -q {origin} . && ls" }}
 expect = ["stats.py", "test_stats.py"]
 [[turn.call]]
 tool = "bash"
-input = {{ command = "{python} test_stats.py" }}
+input = {{ command = "{python} -B test_stats.py" }}
 
 [[turn]]
 expect = ["AssertionError: 3.0 != 2", "[exit code 1]"]
@@ -46,7 +46,7 @@ tool = "read"
 input = {{ path = "stats.py" }}
 
 [[turn]]
-expect = ["stats.py:1", "len(numbers) + 1"]
+expect = ["stats.py:0", "len(numbers) + 1"]
 [[turn.call]]
 tool = "edit"
 input = {{ path = "stats.py", old_text = "len(numbers) + 1", new_text = "len(numbers)" }}

@@ -18,7 +18,7 @@ from tests.processes import Home, new_home
 _ROOT = Path(__file__).parents[2]
 _DONE = '[[turn]]\n[[turn.call]]\ntool = "complete_task"\ninput = { summary = "Done." }\n'
 _SLOW = '[[turn]]\ndelay_s = 60\n[[turn.call]]\ntool = "complete_task"\n'
-_MOST_EXPOSED = 15  # tenths of the exposure level of systemd; below 20 it says OK
+_MOST_EXPOSED = 30  # tenths of the exposure level of systemd; below 50 it says OK
 
 
 class Manager:
@@ -228,6 +228,20 @@ def test_the_unit_is_hardened() -> None:
     unit = str(_ROOT / "config/agentd.service")
     done = _analyze("security", "--offline=true", f"--threshold={_MOST_EXPOSED}", unit)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_unit_lets_commands_be_confined() -> None:
+    """What bwrap needs, by strace; what masks /proc keeps it from a /proc of its own."""
+    unit = (_ROOT / "config/agentd.service").read_text().splitlines()
+    lines = [line for line in unit if not line.startswith("#")]
+    masks = ("ProtectProc", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectHostname")
+    assert not [line for line in lines if line.startswith(masks)]
+    assert "RestrictNamespaces=user pid net mnt ipc uts cgroup" in lines
+    assert any(
+        line.startswith("RestrictAddressFamilies=") and "AF_NETLINK" in line for line in lines
+    )
+    filters = [line for line in lines if line.startswith("SystemCallFilter=")]
+    assert filters[-1] == "SystemCallFilter=mount umount2 pivot_root sethostname capset"
 
 
 def test_the_unit_leaves_more_time_than_the_daemon_takes_to_drain() -> None:

@@ -1,17 +1,17 @@
 """A model that wants out: every attack of tests/hostile/, through the dispatch of the tools."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from agentd.app import call_tool, make_toolbox
+from agentd.app_tools import call_tool, make_toolbox
 from agentd.config import load_config
 from agentd.home import make_home
 from agentd.store.store import Store
 from agentd.toolkit.definition import Tool
-from tests.hostile.attacks import GROUPS
+from tests.hostile.attacks import GROUPS, Attack
 from tests.hostile.world import KEY, VARIABLE, World, hostile_world
 
 
@@ -35,11 +35,32 @@ def test_there_are_enough_attacks() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("group", GROUPS)
 async def test_no_attack_gets_out(group: str, world: World) -> None:
+    assert not await _won(world, list(GROUPS[group]()))
+
+
+async def test_an_attack_that_gets_out_is_seen(world: World) -> None:
+    """Without the sandbox the same attacks win, so the look at the world is worth something."""
+    with (world.home / "agentd.toml").open("r+") as file:
+        rest = file.read()
+        file.seek(0)
+        file.write(f'sandbox = "off"\n{rest}')
+    commands = [
+        "cat @OUTSIDE@/secret.txt",
+        "echo taken > @OUTSIDE@/target.txt",
+        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/@PORT@'",
+        "kill -9 @VICTIM@",
+    ]
+    attacks = [Attack("bash", {"command": command}) for command in commands]
+    assert len(await _won(world, attacks)) == len(attacks)
+
+
+async def _won(world: World, attacks: Sequence[Attack]) -> dict[str, list[str]]:
+    """What each attack took, those that took nothing left out."""
     config = load_config(world.home)
     won: dict[str, list[str]] = {}
     async with Store(config.database_path, busy_s=5) as store:
         toolbox = make_toolbox(config, store)
-        for attack in GROUPS[group]():
+        for attack in attacks:
             tool = toolbox.registry.find(attack.tool)
             assert isinstance(tool, Tool), attack.tool
             raw = json.loads(world.fill(json.dumps(attack.input)))
@@ -47,7 +68,7 @@ async def test_no_attack_gets_out(group: str, world: World) -> None:
             said = f"{result.content} {result.data} {result.error} {result.next_action_hint}"
             if taken := [*world.taken(said), *_left_behind()]:
                 won[attack.name] = taken
-    assert not won
+    return won
 
 
 def _left_behind() -> list[str]:

@@ -49,6 +49,9 @@ WHERE task_id IN (SELECT id FROM tasks WHERE session_id = ANY($ids)) ORDER BY ta
 -- query: events
 SELECT * FROM events WHERE session_id = ANY($ids) ORDER BY session_id, seq;
 
+-- query: large_results
+SELECT * FROM large_results WHERE session_id = ANY($ids) ORDER BY id;
+
 -- query: messages
 SELECT * FROM messages WHERE session_id = ANY($ids) ORDER BY id;
 
@@ -65,6 +68,9 @@ DELETE FROM tasks WHERE session_id = ANY($ids);
 -- query: delete_events
 DELETE FROM events WHERE session_id = ANY($ids);
 
+-- query: delete_large_results
+DELETE FROM large_results WHERE session_id = ANY($ids);
+
 -- query: delete_messages
 DELETE FROM messages WHERE session_id = ANY($ids);
 
@@ -78,8 +84,11 @@ DELETE FROM programs WHERE session_id = ANY($ids);
 DELETE FROM sessions WHERE id = ANY($ids);
 
 -- query: add
-INSERT INTO archives (id, sessions, tasks, events, size_bytes, created_at)
-VALUES ($id, $sessions, $tasks, $events, $size_bytes, $now);
+INSERT INTO archives (id, sessions, tasks, events, large_results, size_bytes, created_at)
+VALUES (
+    $id, $sessions, $tasks, $events,
+    (SELECT count(*) FROM large_results WHERE session_id = ANY($ids)), $size_bytes, $now
+);
 
--- query: ids
-SELECT id FROM archives ORDER BY id;
+-- query: batches
+SELECT id, large_results FROM archives ORDER BY id;

@@ -73,6 +73,19 @@ SELECT DISTINCT session_id AS id FROM events WHERE session_id NOT IN (SELECT id 
 -- query: message_without_session
 SELECT id FROM messages WHERE session_id NOT IN (SELECT id FROM sessions);
 
+-- query: large_result_without_event
+SELECT DISTINCT l.id
+FROM large_results l
+WHERE NOT EXISTS (
+    SELECT 1 FROM events e
+    WHERE e.session_id = l.session_id AND e.kind = 'tool_result' AND e.body->>'large_result' = l.id);
+
+-- query: large_result_missing
+SELECT DISTINCT body->>'large_result' AS id
+FROM events
+WHERE kind = 'tool_result' AND body->>'large_result' IS NOT NULL
+  AND body->>'large_result' NOT IN (SELECT id FROM large_results);
+
 -- query: run_without_session
 SELECT id FROM runs WHERE session_id NOT IN (SELECT id FROM sessions);
 

@@ -20,7 +20,7 @@ class Listing:
     more: int
 
 
-@tool(group="fs", effect=Effect.READ)
+@tool(group="fs", effect=Effect.READ, toolsets=("worker", "subagent"))
 def ls(
     workspace: Workspace,
     path: Annotated[

@@ -7,7 +7,7 @@ from typing import BinaryIO
 from agentd.domain.errors import ToolError
 
 _LOOK_BYTES = 8192
-_SKIP_BYTES = 65_536
+_SKIP_BYTES = 1 << 20
 _UTF16_MOST_BYTES = 20 * 1024 * 1024
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -38,7 +38,7 @@ def as_utf8(file: BinaryIO, path: str) -> BinaryIO:
         raise ToolError(
             "binary_file",
             f"{path} holds {size} bytes that are no text",
-            next_action_hint="read shows text and .docx files.",
+            next_action_hint="read shows text, PDF, .docx and pictures.",
         )
     file.seek(len(_UTF8_BOM) if start.startswith(_UTF8_BOM) else 0)
     return file
@@ -73,12 +73,19 @@ def page(file: BinaryIO, *, offset: int, limit: int | None, page_bytes: int) -> 
 
 
 def _skip(file: BinaryIO, lines: int) -> bool:
-    """False when the text ends before it has that many lines and one more."""
+    """False when the text ends before it has that many lines. Reads once, a block at a time."""
     while lines:
-        piece = file.readline(_SKIP_BYTES)
-        if not piece:
+        block = file.read(_SKIP_BYTES)
+        if not block:
             return False
-        lines -= piece.endswith(b"\n")
+        ends = block.count(b"\n")
+        if ends >= lines:
+            at = -1
+            for _ in range(lines):
+                at = block.index(b"\n", at + 1)
+            file.seek(at + 1 - len(block), io.SEEK_CUR)
+            return True
+        lines -= ends
     return True
 
 

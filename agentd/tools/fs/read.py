@@ -1,31 +1,49 @@
-"""read: text of a file, a page at a time."""
+"""read: text of a file, a page at a time; a picture as a picture."""
 
+import base64
 import json
 from dataclasses import dataclass
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 from pydantic import Field
 
 from agentd.domain.errors import ToolError
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.workspace import Workspace
 from agentd.toolkit.definition import Alias, Effect, tool
 from agentd.tools.fs.docx import docx_text
 from agentd.tools.fs.pages import Lines, as_utf8, page
+from agentd.tools.fs.pdf import is_pdf, pdf_text
+from agentd.tools.fs.pictures import PICTURE_MOST_BYTES, check_picture, media_type_of
 
 _PAGE_BYTES = 50 * 1024  # seed 002
 _PAGE_MOST_BYTES = 512 * 1024  # seed 002
+_LOOK_BYTES = 16
 _ALL_LINES = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`first`: the number of the first line shown. `more`: the file goes on after the last one."""
+    """`first`: the number of the first line shown. `more`: the file goes on after the last one.
+
+    `media_type` and `picture`: of a file that is shown as a picture; it has no lines.
+    """
 
     content: str
     path: str
     first: int
     lines: int
     more: bool
+    media_type: str | None = None
+    picture: Annotated[bytes, Field(exclude=True, repr=False)] = b""
+
+    def blocks(self) -> list[dict[str, Any]] | None:
+        """What the model gets instead of `content`."""
+        if not self.picture:
+            return None
+        data = base64.b64encode(self.picture).decode()
+        source = {"type": "base64", "media_type": self.media_type, "data": data}
+        return [{"type": "text", "text": self.content}, {"type": "image", "source": source}]
 
     def next_call(self, shown: str) -> str:
         """How to go on after the start of `content` that is `shown`."""
@@ -35,12 +53,13 @@ class Page:
 @tool(
     group="fs",
     effect=Effect.READ,
+    toolsets=("worker", "subagent"),
     aliases=[
         Alias(
             "read_file",
             defaults={"offset": 0, "limit": _ALL_LINES, "numbered": False},
             hidden=("offset", "limit", "numbered"),
-            description="Read a whole text file or Word document (.docx) of the workspace.",
+            description="Read a whole text file, PDF or Word document (.docx) of the workspace.",
         )
     ],
 )
@@ -54,15 +73,20 @@ def read(
     numbered: Annotated[
         bool, Field(description="With the number in front of each line, as offset counts.")
     ] = True,
+    commands: Commands | None = None,
 ) -> Page:
-    """Read a text file or Word document (.docx) of the workspace, a page at a time.
+    """Read a file of the workspace, a page at a time: text, PDF, Word document (.docx), picture.
 
     Lines are numbered from 0, as offset counts them. A page that is not the last ends with the call
-    for the next one.
+    for the next one. A picture (PNG, JPEG, GIF, WebP) is shown as a picture.
     """
     page_bytes = _PAGE_BYTES if limit is None else _PAGE_MOST_BYTES
     with workspace.open(path) as file:
-        text = _text(file, path)
+        start = file.read(_LOOK_BYTES)
+        file.seek(0)
+        if media_type := media_type_of(start):
+            return _picture(file, path, media_type)
+        text = _text(file, start, path, commands)
         found = page(text, offset=offset, limit=limit, page_bytes=page_bytes)
     if found is None or (not found.lines and offset):
         raise ToolError(
@@ -80,8 +104,17 @@ def read(
     return Page(content, path, offset, len(lines), found.left_bytes > 0)
 
 
-def _text(file: BinaryIO, path: str) -> BinaryIO:
+def _text(file: BinaryIO, start: bytes, path: str, commands: Commands | None) -> BinaryIO:
+    if is_pdf(start):
+        return pdf_text(file, path, commands)
     return docx_text(file, path) if path.lower().endswith(".docx") else as_utf8(file, path)
+
+
+def _picture(file: BinaryIO, path: str, media_type: str) -> Page:
+    data = file.read(PICTURE_MOST_BYTES + 1)
+    width, height = check_picture(data, media_type, path)
+    told = f"{path} is a picture: {media_type}, {width} x {height} pixels, {len(data)} bytes."
+    return Page(told, path, 0, 0, False, media_type, data)
 
 
 def _notices(found: Lines, path: str, offset: int) -> list[str]:

@@ -147,8 +147,10 @@ async def test_policy_cheaper_goes_on_with_the_cheaper_model_and_then_waits(tmp_
         "budget__cheaper_model": "anthropic:claude-haiku-4-5",
         "guards__same_result": 0,
         "guards__same_call": 0,
+        # What the dearer one may say leaves room for the cheaper one to be told all tools anew.
+        "agent__max_tokens": 3000,
     }
-    async with desk(tmp_path, behave=always(_TURN), **settings, **_SMALL) as at:
+    async with desk(tmp_path, behave=always(_TURN), **settings) as at:
         task = await at.work()
         asked = [request["model"] for request in at.api.requests]
         rows = await at.rows("SELECT model, cost_microusd FROM model_calls ORDER BY started_at")

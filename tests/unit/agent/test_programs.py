@@ -232,7 +232,7 @@ async def test_code_that_is_too_long_is_refused(tmp_path: Path) -> None:
 async def test_a_program_gets_results_whole_that_are_too_long_for_the_model(
     tmp_path: Path,
 ) -> None:
-    async with ran(tmp_path, "len(await long())", results__inline_chars=1000) as program:
+    async with ran(tmp_path, "len(await long())") as program:
         assert program.told == "100000"
 
 

@@ -3,9 +3,16 @@
 import json
 from pathlib import Path
 
+import anyio
 import pytest
 
+from agentd.cli.context import open_store
 from agentd.cli.main import invoke, root
+from agentd.config import load_config
+from agentd.domain.clock import SystemClock
+from agentd.domain.event import LargeResult
+from agentd.domain.ids import SessionId, TaskId
+from agentd.store.large_results import add_large
 from agentd.toolkit.discover import discover
 from tests.unit.cli.conftest import Agentd
 
@@ -60,10 +67,37 @@ def test_results_as_text_and_as_json(agentd: Agentd, home: Path) -> None:
     assert agentd("fs", "read", "a.txt").out == "0\thello\n"
     shown = agentd("fs", "ls", ".", "--json").json
     assert (shown["ok"], shown["data"]["entries"][0]["path"]) == (True, "a.txt")
+    picture = b"GIF89a\x05\0\x06\0\0\0\0;"
+    (home / "workspace" / "p.gif").write_bytes(picture)
+    told = f"p.gif is a picture: image/gif, 5 x 6 pixels, {len(picture)} bytes."
+    assert agentd("fs", "read", "p.gif").out == f"{told}\n(image: not shown here)\n"
     failed = agentd("fs", "read", "b.txt")
     assert (failed.code, failed.out) == (1, "")
     assert "ls . shows what is there" in failed.err
     assert agentd("fs", "read", "b.txt", "--json").json["error_type"] == "not_found"
+
+
+def test_a_person_gets_a_long_result_whole(agentd: Agentd, home: Path) -> None:
+    (home / "workspace" / "long.txt").write_text("x" * 45_000)
+    assert agentd("fs", "read", "long.txt").out.count("x") >= 45_000
+
+
+async def _store_a_result(home: Path) -> None:
+    large = LargeResult("lr_1", SessionId("s"), TaskId("t"), "c", "web_fetch", True, "abcdefg", 3)
+    async with open_store(load_config(home)) as store, store.transaction() as conn:
+        await add_large(conn, large, SystemClock().now())
+
+
+def test_the_pages_of_a_stored_result_can_be_read(agentd: Agentd, home: Path) -> None:
+    anyio.run(_store_a_result, home)
+    first = agentd("context", "read-large-result", "lr_1")
+    assert (first.code, first.out) == (0, "abc\n")
+    assert 'read_large_result(id="lr_1", page=2)' in first.err
+    last = agentd("context", "read-large-result", "lr_1", "--page", "3")
+    assert (last.out, last.err) == ("g\n", "")
+    assert agentd("context", "read-large-result", "lr_1", "--page", "4").code == 1
+    shown = agentd("context", "read-large-result", "lr_1", "--page", "2", "--json").json["data"]
+    assert (shown["content"], shown["pages"], shown["left_chars"]) == ("def", 3, 1)
 
 
 @pytest.mark.usefixtures("home")

@@ -77,10 +77,12 @@ def test_the_doctor_finds_everything_well(
         "disk",
         "database",
         "workspace",
+        "sandbox",
         "model",
         "fallback",
         "prices",
         "tools",
+        "secrets",
         "daemon",
     }
 
@@ -152,6 +154,17 @@ def test_the_doctor_looks_at_the_fallback(
     assert says in f"{finding['text']} {finding['hint']}"
 
 
+def test_the_doctor_misses_further_roots(agentd: Agentd, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    table = "{{ path = {} }}"
+    there, gone = (table.format(json.dumps(str(tmp_path / name))) for name in ("data", "gone"))
+    finding = doctors(agentd, home, "workspace", workspace__roots=f"[{there}]")
+    assert (finding["ok"], str(finding["text"])[-17:]) == (True, ", 1 further roots")
+    finding = doctors(agentd, home, "workspace", workspace__roots=f"[{there}, {gone}]")
+    assert finding["ok"] is False
+    assert "there is no folder" in str(finding["text"])
+
+
 def test_the_doctor_names_the_model_whose_price_nobody_knows(agentd: Agentd, home: Path) -> None:
     unknown = '"anthropic:claude-of-tomorrow"'
     finding = doctors(agentd, home, "prices", agent__model=unknown)
@@ -162,8 +175,38 @@ def test_the_doctor_names_the_model_whose_price_nobody_knows(agentd: Agentd, hom
     assert doctors(agentd, home, "prices", agent__model=unknown, **known)["ok"] is True
 
 
+def test_the_doctor_names_what_is_secret_and_never_shows_it(
+    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "t0ken-of-mine")
+    finding = doctors(agentd, home, "secrets")
+    assert finding["ok"] is True
+    assert "MY_TOKEN" in str(finding["text"])
+    assert "t0ken" not in str(finding)
+    lost = doctors(agentd, home, "secrets", secrets__files='["gone.txt"]')
+    assert lost["ok"] is False
+    assert str(home / "gone.txt") in str(lost["text"])
+
+
+def test_an_error_does_not_repeat_a_secret(
+    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "t0ken-of-mine")
+    assert home.is_dir()
+    done = agentd("task", "view", "t0ken-of-mine")
+    assert done.code == 1
+    assert "[secret MY_TOKEN]" in done.err
+    assert "t0ken" not in done.err
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_for_each_shell(shell: str, agentd: Agentd) -> None:
     done = agentd("completion", shell)
     assert done.code == 0
     assert "_AGENTD_COMPLETE" in done.out
+
+
+def test_the_doctor_says_that_commands_run_unconfined(agentd: Agentd, home: Path) -> None:
+    found = doctors(agentd, home, "sandbox", sandbox='"off"')
+    assert found["ok"] is None
+    assert "all rights of the daemon" in str(found["text"])

@@ -161,3 +161,13 @@ def test_explain_has_every_key_once(home: Path) -> None:
 
 def test_flatten_keeps_empty_tables() -> None:
     assert flatten({"a": {"b": 1, "c": {}}, "d": 2}) == {"a.b": 1, "a.c": {}, "d": 2}
+
+
+def test_further_roots_are_tables_with_absolute_paths(home: Path) -> None:
+    write(home, '[[workspace.roots]]\npath = "/srv/data"\n')
+    (root,) = load_config(home).workspace.roots
+    assert (root.path, root.writable) == ("/srv/data", False)
+    for wrong in ("data", "/", "/srv/../etc"):
+        write(home, f'[[workspace.roots]]\npath = "{wrong}"\n')
+        with pytest.raises(ConfigError, match="must be an absolute path"):
+            load_config(home)

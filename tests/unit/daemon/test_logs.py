@@ -9,14 +9,21 @@ import pytest
 _LOG = """
 import structlog
 from agentd.daemon.logs import configure_logs
-configure_logs(level="info", style={style!r})
+from agentd.domain.redactor import Redactor, Secret
+known = Redactor([Secret("MY_KEY", 'f00"bar-4711')])
+configure_logs(level="info", style={style!r}, redactor=known)
 log = structlog.get_logger()
 log.debug("too quiet")
+log.info('f00"bar-4711', deep={{"a": ['f00"bar-4711']}}, error=ValueError('f00"bar-4711'))
 log.info("key sk-ant-abcdefgh12345", header="Bearer abcdefgh.ijkl", plain="kept")
 try:
     secret = "sk-ant-local-variable"
     1 / 0
 except ZeroDivisionError:
+    log.exception("failed")
+try:
+    raise ValueError('f00"bar-4711')
+except ValueError:
     log.exception("failed")
 """
 
@@ -34,7 +41,8 @@ def lines(style: str) -> str:
 
 @pytest.mark.parametrize("style", ["json", "auto"])
 def test_json_where_nobody_looks(style: str) -> None:
-    first, second = (json.loads(line) for line in lines(style).splitlines())
+    known, first, second, _ = (json.loads(line) for line in lines(style).splitlines())
+    assert known["event"] == "[secret MY_KEY]"
     assert (first["level"], first["plain"]) == ("info", "kept")
     assert first["event"] == "key ***"
     assert first["header"] == "***"
@@ -52,4 +60,6 @@ def test_pretty_for_people() -> None:
 def test_no_secret_reaches_a_line(style: str) -> None:
     text = lines(style)
     assert "abcdefgh" not in text
+    assert "bar-4711" not in text
+    assert text.count("[secret MY_KEY]") == 4
     assert "local-variable" not in text.replace('secret = "sk-ant-local-variable"', "")

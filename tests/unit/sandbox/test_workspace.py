@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.walk import Place
 from agentd.sandbox.workspace import Workspace
 
 
@@ -234,7 +233,7 @@ _PART = st.sampled_from(
 def test_no_path_that_one_can_build_leads_outside(root: Path, parts: list[str]) -> None:
     path = "/".join(parts)
     try:
-        with Place(str(root.resolve()), path, also=str(root)) as place:
+        with Workspace(root).place(path) as place:
             held = Path(f"/proc/self/fd/{place.directory}").readlink()
     except ToolError:
         return

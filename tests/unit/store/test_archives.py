@@ -153,3 +153,23 @@ async def test_a_session_that_is_spoken_in_again_keeps_both_parts(
     new = (await tasks.enqueue(NewTask(prompt="again", session_id=SessionId(old)))).task
     found = asked(opened, f"SELECT id FROM all_tasks WHERE session_id = '{old}' ORDER BY id")
     assert found == sorted([(old,), (new.id,)])
+
+
+async def test_large_results_go_along_and_older_batches_have_none(
+    opened: Store, archives: ArchiveStore, tmp_path: Path
+) -> None:
+    session_id = await worked(opened, _OLD)
+    older = await worked(opened, _OLD)
+    large = "INSERT INTO large_results VALUES ('lr_1', $s, $s, 'c', 'x', false, 'text', 4, 8, $now)"
+    async with opened.transaction() as conn:
+        await conn.execute(large, s=session_id, now=_OLD)
+    await archives.prune(_CUT)
+    assert await live(opened, "large_results") == 0
+    assert asked(opened, "SELECT id, content FROM all_large_results") == [("lr_1", "text")]
+    assert asked(opened, "SELECT large_results FROM archives") == [(1,)]
+    (file,) = (tmp_path / "archive/large_results").iterdir()
+    file.unlink()
+    async with opened.transaction() as conn:  # as the batches from before there were any
+        await conn.execute("UPDATE archives SET large_results = NULL")
+    assert asked(opened, "SELECT * FROM all_large_results") == []
+    assert (older,) in asked(opened, "SELECT id FROM all_sessions")

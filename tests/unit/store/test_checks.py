@@ -63,6 +63,11 @@ _BREAKING = {
     "task_without_session": "UPDATE tasks SET session_id = 'gone' WHERE id = $one",
     "events_without_session": "DELETE FROM sessions WHERE id = $one",
     "message_without_session": "INSERT INTO messages VALUES ('m', 'gone', 'x', 'x', now(), now())",
+    "large_result_without_event": "INSERT INTO large_results VALUES ('lr_1', $one, $one, 'c', 'x', "
+    "false, 'text', 4, 8000, now())",
+    "large_result_missing": "UPDATE events SET body = "
+    '\'{"call_id": "call0", "tool": "read", "content": "x", "is_error": false, '
+    '"large_result": "lr_1"}\' WHERE session_id = $one AND kind = \'tool_result\' AND seq = 4',
     "run_without_session": "INSERT INTO runs VALUES ('r', 't', 'gone', 'd', 1, 1, now(), now(), "
     "'completed', NULL)",
     "fired_without_task": "INSERT INTO occurrences SELECT $one, now(), 'fired', NULL, 1, NULL, "
@@ -126,7 +131,10 @@ async def test_a_file_of_the_archive_that_is_gone_is_found(tmp_path: Path) -> No
     path = tmp_path / "a.duckdb"
     await filled(path)
     async with Store(path) as store, store.transaction() as conn:
-        await conn.execute("INSERT INTO archives VALUES ('b1', 1, 1, 1, 1, now())")
-    (finding,) = checked(path)
-    assert finding.check == "archive"
-    assert finding.count == 6
+        await conn.execute(
+            "INSERT INTO archives VALUES ('b1', 1, 1, 1, 1, now(), 0), "
+            "('b0', 1, 1, 1, 1, now(), NULL)"
+        )
+    older, newer = checked(path)
+    assert {older.check, newer.check} == {"archive"}
+    assert (older.count, newer.count) == (6, 7)  # the older one has no file of large results

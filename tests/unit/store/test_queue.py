@@ -1,11 +1,12 @@
 """The queue: what is claimable, in which order, what wakes, what a lost run can do."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from agentd.domain.errors import CycleRefused, NotFound, Refused, RunLost, StillRunning
-from agentd.domain.event import Event, EventKind, storable
+from agentd.domain.event import Event, EventKind, LargeResult, storable
 from agentd.domain.ids import DaemonId, SessionId, TaskId
 from agentd.domain.run import Run
 from agentd.domain.task import NewTask, Priority, Task, TaskState
@@ -208,6 +209,29 @@ async def test_putting_back_counts_no_attempt_and_ends_the_rights_of_the_run(
     assert (again.run.attempt, again.task.state) == (1, TaskState.RUNNING)
 
 
+async def test_a_large_result_is_there_if_and_only_if_its_event_is(
+    store: Store, tasks: TaskStore, runs: RunStore, events: EventStore
+) -> None:
+    await put(tasks)
+    (claimed,) = await claim(runs)
+    run = claimed.run
+
+    def large(number: int) -> LargeResult:
+        id_ = f"lr_{number}"
+        return LargeResult(id_, run.session_id, run.task_id, "c", "x", False, "text", 8000)
+
+    async def stored() -> list[str]:
+        async with store.transaction() as conn:
+            return [row["id"] for row in await conn.fetch("SELECT id FROM large_results")]
+
+    await append(events, run, 1, large=[large(1), large(1)])
+    assert await stored() == ["lr_1"]
+    await runs.put_back(run)
+    with pytest.raises(RunLost):
+        await append(events, run, 2, large=[large(2)])
+    assert await stored() == ["lr_1"]
+
+
 async def test_a_run_that_was_taken_over_can_change_nothing(
     tasks: TaskStore, runs: RunStore, events: EventStore, leases: LeaseStore
 ) -> None:
@@ -294,9 +318,11 @@ async def test_spending_is_summed_for_a_task(tasks: TaskStore, store: Store) -> 
     assert (spent.calls, spent.cost_microusd) == (0, 0)
 
 
-async def append(events: EventStore, run: Run, seq: int, text: str = "x") -> None:
+async def append(
+    events: EventStore, run: Run, seq: int, text: str = "x", large: Sequence[LargeResult] = ()
+) -> None:
     body = storable({"text": text, "source": "message"})
     now = HandClock().now()
     task_id = TaskId(run.task_id)
     event = Event(run.session_id, seq, EventKind.USER, body, task_id, run.id, now)
-    await events.append(run, [event])
+    await events.append(run, [event], large=large)

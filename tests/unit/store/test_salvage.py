@@ -5,6 +5,7 @@ import random
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from agentd.domain.errors import StoreError, StoreUnusable
@@ -39,7 +40,8 @@ async def test_flipped_bytes_cost_the_rows_of_their_blocks(seed: int, tmp_path: 
     path = tmp_path / "a.duckdb"
     known = await filled(path, 4, turns=3000)
     chance = random.Random(seed)
-    flip(path, *(chance.randrange(3 * 4096, path.stat().st_size) for _ in range(2)))
+    hit = chance.sample(_blocks_of_events(path), 2)
+    flip(path, *(block + chance.randrange(8, 16_000) for block in hit))
     damaged = path.read_bytes()
     done = repaired(path)
     tables = {each.table: each for each in done.tables}
@@ -48,6 +50,16 @@ async def test_flipped_bytes_cost_the_rows_of_their_blocks(seed: int, tmp_path: 
     assert await ids_in(path) <= known
     assert len(await ids_in(path)) == 4 - tables["tasks"].lost
     assert done.kept.read_bytes() == damaged
+
+
+def _blocks_of_events(path: Path) -> list[int]:
+    """Where the blocks with the bodies of events begin; others may hold the catalogue itself."""
+    with duckdb.connect(path, read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT DISTINCT block_id FROM pragma_storage_info('events') "
+            "WHERE column_name = 'body' AND block_id >= 0 ORDER BY block_id"
+        ).fetchall()
+    return [3 * 4096 + block * 16_384 for (block,) in rows]
 
 
 @pytest.mark.parametrize("number", [18, 48])

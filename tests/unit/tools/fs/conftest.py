@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from agentd.domain.run import CallKey
+from agentd.sandbox.edits import Edits
 from agentd.sandbox.workspace import Workspace
 
 
@@ -17,3 +19,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def workspace(folder: Path) -> Workspace:
     return Workspace(folder)
+
+
+@pytest.fixture
+def edits(workspace: Workspace, tmp_path: Path) -> Edits:
+    """Of one call in a run."""
+    return Edits(workspace, tmp_path / "edits", CallKey("task/call"))

@@ -1,0 +1,153 @@
+"""How much a command may take: of one process by the kernel, of all of it by a watch.
+
+The kernel's limits count a single process, and root is exempt from that on the number of processes;
+so a watch counts the whole tree of a command again and again, and ends it when it is too much.
+"""
+
+import contextlib
+import os
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from agentd.sandbox.tree import descendants, memory_bytes
+
+_MB = 1 << 20
+_OFTEN_S, _OFTEN_UNTIL_S, _SELDOM_S = 0.05, 1.0, 0.25
+_DISK, _DISK_LEAST = "commands.disk_mb", "commands.disk_least_mb"
+_PRLIMIT = Path("/usr/bin/prlimit")
+_NICE, _OOM_FIRST = 10, 500
+_ENTRY_BYTES = 4096  # what a name costs, however small its file
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`processes`, `memory_mb`, `disk_mb`: of a command as a whole. The others: of one process.
+
+    `disk_mb`: what a command on a branch may have written. `disk_least_mb`: what has to stay free.
+    `tmp_mb`: of its /tmp.
+    """
+
+    processes: int = 512
+    memory_mb: int = 4096
+    cpu_s: int = 3600
+    file_mb: int = 4096
+    open_files: int = 4096
+    tmp_mb: int = 512
+    disk_mb: int = 8192
+    disk_least_mb: int = 200
+
+
+def limit_process(pid: int, limits: Limits) -> None:
+    """Set the kernel's limits of a process; those that it starts inherit them. Linux only.
+
+    It also stands behind the daemon: for the processor, and in front of it when memory runs out. So
+    the watch comes to its turn, whatever it watches.
+    """
+    if not hasattr(resource, "prlimit"):
+        return
+    wanted = {
+        resource.RLIMIT_CPU: limits.cpu_s,
+        resource.RLIMIT_DATA: limits.memory_mb * _MB,
+        resource.RLIMIT_FSIZE: limits.file_mb * _MB,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CORE: 0,
+    }
+    with contextlib.suppress(ProcessLookupError):
+        for kind, value in wanted.items():
+            _, hard = resource.prlimit(pid, kind)
+            most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.prlimit(pid, kind, (most, most))
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, _NICE)
+        Path(f"/proc/{pid}/oom_score_adj").write_text(str(_OOM_FIRST))
+
+
+def processes_limited(argv: Sequence[str], limits: Limits) -> list[str]:
+    """`argv`, started so that the kernel counts its processes.
+
+    To be said in the command's own namespace of users: there nobody else's are counted. Root is
+    exempt; so is who has no `prlimit` (util-linux). The watch counts those.
+    """
+    if os.geteuid() == 0 or not _PRLIMIT.exists():
+        return list(argv)
+    return [str(_PRLIMIT), f"--nproc={limits.processes}", "--", *argv]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Looks at a command while it runs. `disk`: a folder of the disk that it writes to.
+
+    `written`: the folders that hold what it has written, where that is known.
+    """
+
+    limits: Limits
+    disk: Path
+    written: tuple[Path, ...] = ()
+
+    async def run(self, pid: int, exceeded: Callable[[str], None]) -> None:
+        """Until cancelled, or until something is too much: then `exceeded` is told in words."""
+        started = anyio.current_time()
+        free_at_first = free_bytes(self.disk)
+        while True:
+            young = anyio.current_time() - started < _OFTEN_UNTIL_S
+            await anyio.sleep(_OFTEN_S if young else _SELDOM_S)
+            reason = self._too_much(pid) or await self._too_full(free_at_first)
+            if reason is not None:
+                exceeded(reason)
+                return
+
+    def _too_much(self, pid: int) -> str | None:
+        limits = self.limits
+        pids = descendants(pid, most=limits.processes + 3)  # bwrap's own are no more than two
+        if len(pids) > limits.processes + 2:
+            return f"it had more than {limits.processes} processes (commands.processes)"
+        most = limits.memory_mb * _MB
+        if memory_bytes(pids) > most and memory_bytes(pids, shared_once=True) > most:
+            return f"it took more than {limits.memory_mb} MB of memory (commands.memory_mb)"
+        return None
+
+    async def _too_full(self, free_at_first: int) -> str | None:
+        limits, free = self.limits, free_bytes(self.disk)
+        if free < limits.disk_least_mb * _MB:
+            return f"the disk had less than {limits.disk_least_mb} MB left ({_DISK_LEAST})"
+        most = limits.disk_mb * _MB
+        if not self.written or free_at_first - free < most:
+            return None  # others write, too; but it can not have written more than all together
+        if await anyio.to_thread.run_sync(size_bytes, self.written) > most:
+            return f"it had written more than {limits.disk_mb} MB ({_DISK})"
+        return None
+
+
+def is_disk_limit(exceeded: str | None) -> bool:
+    """Whether a command was ended because of what it had written."""
+    return exceeded is not None and (_DISK in exceeded or _DISK_LEAST in exceeded)
+
+
+def free_bytes(folder: Path) -> int:
+    """What an ordinary user may still write there."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:  # it was taken away; bwrap says so, or the command sees it
+        return sys.maxsize
+    return found.f_bavail * found.f_frsize
+
+
+def size_bytes(folders: tuple[Path, ...]) -> int:
+    """What is in them, as it lies on the disk."""
+    total = 0
+    todo = [str(folder) for folder in folders]
+    while todo:
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                total += _ENTRY_BYTES
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)
+                else:
+                    with contextlib.suppress(OSError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+    return total

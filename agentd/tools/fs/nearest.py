@@ -1,0 +1,56 @@
+"""What a text has instead of the lines that were looked for: so that the next try can be right."""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+_LINES_MOST = 5000  # that are compared: a miss must not take seconds
+_SHOWN_LINES = 12
+_SHOWN_CHARS = 200
+_ALIKE = 0.6
+_NUMBERED = re.compile(r"\s*\d+\t")
+
+
+def hint_at_nearest(text: str, wanted: str, path: str) -> str:
+    """Why `wanted` may be missing in `text`, with the lines that come nearest."""
+    plain = text.replace("\r\n", "\n")
+    lines = wanted.replace("\r\n", "\n").split("\n")
+    if "\r\n" in wanted and "\n".join(lines) in plain:
+        return "It occurs with other line ends: write plain \\n, the file's own are kept."
+    if all(_NUMBERED.match(line) for line in lines if line):
+        return "Leave out the line numbers that read puts in front of each line."
+    if (cut := "\n".join(lines).strip("\n")) and cut in plain:
+        return "It occurs without the line ends at its start or end: leave them out."
+    there = plain.split("\n")
+    if (at := _same_but_space(there, lines)) is not None:
+        return (
+            f"These lines of {path} differ only in white space:\n{_numbered(there, at, len(lines))}"
+        )
+    if (at := _nearest(there, lines)) is not None:
+        return f"Nearest in {path} is:\n{_numbered(there, at, len(lines))}"
+    return f"read {path} shows what is there now."
+
+
+def _same_but_space(there: Sequence[str], lines: Sequence[str]) -> int | None:
+    squeezed = ["".join(line.split()) for line in there]
+    wanted = ["".join(line.split()) for line in lines]
+    for at in range(len(squeezed) - len(wanted) + 1):
+        if squeezed[at : at + len(wanted)] == wanted and any(wanted):
+            return at
+    return None
+
+
+def _nearest(there: Sequence[str], lines: Sequence[str]) -> int | None:
+    """Where the window begins that holds the line most like the longest of those wanted."""
+    anchor = max(range(len(lines)), key=lambda number: len(lines[number].strip()))
+    known = [line.strip()[:_SHOWN_CHARS] for line in there[:_LINES_MOST]]
+    close = difflib.get_close_matches(lines[anchor].strip()[:_SHOWN_CHARS], known, 1, _ALIKE)
+    return max(0, known.index(close[0]) - anchor) if close else None
+
+
+def _numbered(there: Sequence[str], at: int, count: int) -> str:
+    shown = there[at : at + min(count, _SHOWN_LINES)]
+    width = len(str(at + len(shown)))
+    return "\n".join(
+        f"{number:>{width}}\t{line[:_SHOWN_CHARS]}" for number, line in enumerate(shown, at)
+    )
