@@ -22,6 +22,7 @@ from agentd.agent.journal import Journal
 from agentd.agent.ledger import Ledger
 from agentd.agent.loop import Bounds, Loop
 from agentd.agent.opening import Opening
+from agentd.agent.programs import Programs
 from agentd.agent.prompt import system_prompt
 from agentd.agent.results import Bounds as ResultBounds
 from agentd.agent.results import ResultLayer
@@ -47,6 +48,11 @@ from agentd.models.model import Model
 from agentd.models.prices import PriceList
 from agentd.models.retrying import Backoff
 from agentd.models.select import ProviderSettings, open_model
+from agentd.sandbox.code.program import Interpreter
+from agentd.sandbox.code.program import Limits as CodeLimits
+from agentd.sandbox.code.python import PythonCode
+from agentd.sandbox.code.seal import Seal
+from agentd.sandbox.code.typescript import TypeScriptCode, find_deno
 from agentd.store.archives import ArchiveStore
 from agentd.store.budgets import BudgetStore
 from agentd.store.daemons import DaemonStore
@@ -80,6 +86,8 @@ class LoopFactory:
         self._price = PriceList(self.config.models.own_prices())
         self._ledger = Ledger(BudgetStore(self.store, self.clock))
         self._rules = _budget_rules(self.config, self.model)
+        self.python = PythonCode(processes=self.config.daemon.concurrency)
+        self.programs = _programs(self.config, self.python)
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -116,6 +124,7 @@ class LoopFactory:
                 injector=self.toolbox.injector,
                 stopping=assignment.stopping,
                 results=ResultLayer(journal, result_bounds, self.store.redactor),
+                routes={"execute_code": self.programs},
             ),
             bounds=Bounds(
                 config.agent.max_tool_iterations if iterations is None else iterations,
@@ -184,6 +193,7 @@ async def serve(config: Config, store: Store, until: Until) -> int:
     finally:
         with anyio.CancelScope(shield=True):
             await toolbox.registry.stop(toolbox.injector, context)
+            await factory.python.aclose()
             for model in factory.models.values():
                 await model.aclose()
 
@@ -293,6 +303,21 @@ def _watchdog(config: Config, store: Store, factory: LoopFactory, notifier: Noti
         first_s=settings.first_seconds,
         tell=notifier.status,
     )
+
+
+def _programs(config: Config, python: PythonCode) -> Programs:
+    code = config.code
+    interpreters: dict[str, Interpreter] = {"python": python}
+    if deno := find_deno():
+        interpreters["typescript"] = TypeScriptCode(deno)
+    limits = CodeLimits(
+        run_s=code.seconds,
+        code_bytes=code.code_bytes,
+        tool_calls=code.tool_calls,
+        memory_bytes=code.memory_mb << 20,
+        output_bytes=code.output_bytes,
+    )
+    return Programs(interpreters, limits, Seal(config.code_key_path))
 
 
 def _patience(config: Config) -> Backoff:

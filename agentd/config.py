@@ -23,6 +23,7 @@ from pydantic_settings import (
 )
 from pydantic_settings.exceptions import SettingsError
 
+from agentd.config_code import CodeConfig
 from agentd.config_commands import CommandsConfig
 from agentd.config_errors import explain_problems, unknown_variables
 from agentd.config_git import HOST_COMMANDS, GitConfig, HostCommandsConfig
@@ -104,6 +105,7 @@ class Config(BaseSettings, Capability):
     egress: EgressConfig = Field(default_factory=lambda: EgressConfig.model_validate({}))
     commands: CommandsConfig = Field(default_factory=lambda: CommandsConfig.model_validate({}))
     results: ResultsConfig = Field(default_factory=lambda: ResultsConfig.model_validate({}))
+    code: CodeConfig = Field(default_factory=lambda: CodeConfig.model_validate({}))
     secrets: SecretsConfig = Field(default_factory=lambda: SecretsConfig.model_validate({}))
     mcp: McpConfig = Field(default_factory=lambda: McpConfig.model_validate({}))
     log: LogConfig = Field(default_factory=lambda: LogConfig.model_validate({}))
@@ -153,6 +155,10 @@ class Config(BaseSettings, Capability):
     @property
     def archive_path(self) -> Path:
         return self._home / "archive"
+
+    @property
+    def code_key_path(self) -> Path:
+        return self._home / "code.key"
 
     @property
     def run_path(self) -> Path:

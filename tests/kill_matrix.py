@@ -26,7 +26,7 @@ BOUNDARIES = {
     "before_commit": "at the commit, before it",
     "after_commit": "at the commit, after it",
 }
-_TOOLS = '''
+TOOLS = '''
 import os, signal
 from datetime import timedelta
 from pathlib import Path
@@ -149,7 +149,7 @@ async def kill_at(boundary: str, folder: Path) -> dict[str, Cell]:
     home = new_home(folder, DAEMON__CONCURRENCY="1", AGENT__MODEL="scripted:demo")
     at = {"KILL_AT": boundary, "KILL_WORLD": os.fspath(world)}
     home = Home(home.path, {**home.variables, **at})
-    (home.path / "tools" / "probe.py").write_text(_TOOLS)
+    (home.path / "tools" / "probe.py").write_text(TOOLS)
     async with open_store(load_config(home.path)) as store:
         tasks = TaskStore(store, SystemClock())
         made = {effect: await _enqueue(tasks, effect, folder) for effect in EFFECTS}

@@ -7,15 +7,16 @@ in the same transaction as its result.
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import structlog
 
-from agentd.agent.journal import Journal
+from agentd.agent.inside import InsideResults
+from agentd.agent.journal import CallJournal
 from agentd.agent.results import ResultLayer
 from agentd.agent.transcript import Block
 from agentd.domain.errors import StillRunning, StoreError
@@ -51,16 +52,25 @@ class Call:
         return self.tool is not None and self.tool.terminal and self.refusal is None
 
 
+class Route(Protocol):
+    """Carries out a tool that is only a definition: the loop's own work."""
+
+    async def carry_out(self, call: Call, dispatch: "Dispatch") -> None:
+        """Journal intent and result; no result when the daemon stops before there is one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Carries out calls for one run. `stopping`: no further call begins."""
+    """Carries out calls for one run. `stopping`: no further call begins. `routes`: by tool."""
 
-    journal: Journal
+    journal: CallJournal
     store: Store
     registry: ToolRegistry
     injector: Injector
     stopping: anyio.Event
-    results: ResultLayer
+    results: ResultLayer | InsideResults
+    routes: Mapping[str, "Route"] = field(default_factory=dict[str, "Route"])
 
     def prepare(self, block: Block, invalid_inputs: dict[str, str]) -> Call:
         """Look a call up and check its arguments; nothing is carried out."""
@@ -97,7 +107,10 @@ class Dispatch:
         for call in calls:
             if self.stopping.is_set():
                 return
-            await self._run_one(call)
+            if call.tool is not None and call.tool.routed:
+                await self.routes[call.tool.name].carry_out(call, self)
+            else:
+                await self._run_one(call)
 
     async def _run_reads(self, calls: list[Call]) -> None:
         results: dict[str, ToolResult] = {}
@@ -119,7 +132,7 @@ class Dispatch:
         except ExceptionGroup as group:
             raise group.exceptions[0] from None  # only the loss of the run or of the store
         # A read changes nothing, so its intent need not stand on disk before it.
-        intents = [self._intent(call) for call in calls]
+        intents = [self.intent(call) for call in calls]
         answers = [self.result_event(call, results[call.id]) for call in calls]
         await self.journal.append([*intents, *answers])
 
@@ -138,7 +151,7 @@ class Dispatch:
             return call.refusal
         if call.effect is Effect.TRANSACTIONAL:
             return await self._run_transactional(call)
-        await self.journal.append([self._intent(call)])
+        await self.journal.append([self.intent(call)])
         result = await self._invoke(call)
         await self.journal.append([self.result_event(call, result)])
         return result
@@ -152,7 +165,7 @@ class Dispatch:
                 if result.is_error:
                     raise RolledBack(result)  # noqa: TRY301 - leaving the block is what rolls back
                 written = await self.journal.write(
-                    [self._intent(call), self.result_event(call, result), *also], db=conn
+                    [self.intent(call), self.result_event(call, result), *also], db=conn
                 )
         except RolledBack as rolled_back:
             await self.answer(call, rolled_back.result)
@@ -179,7 +192,7 @@ class Dispatch:
         _log.info("tool", tool=call.name, ok=not result.is_error, ms=duration_ms)
         return result
 
-    def _intent(self, call: Call) -> NewEvent:
+    def intent(self, call: Call) -> NewEvent:
         return self.journal.event(
             EventKind.TOOL_CALL,
             call_id=call.id,

@@ -77,7 +77,8 @@ class _Streak:
 def circling(own: Sequence[Event], bounds: Bounds) -> Tell | Ending | None:
     """What to do about the newest calls. `own`: the events of this task."""
     longest = max(bounds.same_call, bounds.same_result, bounds.alternation) * _CYCLE_MOST
-    steps = list(_newest(own, 2 * max(longest, bounds.errors) + _CYCLE_MOST))
+    said = [event for event in own if not event.inside]
+    steps = list(_newest(said, 2 * max(longest, bounds.errors) + _CYCLE_MOST))
     if steps and steps[0].told:
         return None  # whatever else there is to say: one thing at a time
     for streak in _streaks(steps, bounds):

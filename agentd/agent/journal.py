@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from agentd.agent.secrecy import without_secrets
 from agentd.domain.clock import Clock
@@ -12,6 +12,21 @@ from agentd.domain.run import Run
 from agentd.store.connection import Transactor
 from agentd.store.events import EventStore
 from agentd.store.model_calls import ModelCall
+
+
+class CallJournal(Protocol):
+    """What carrying out calls needs of a journal: that of a session, or of one of its programs."""
+
+    @property
+    def run(self) -> Run: ...
+    @property
+    def clock(self) -> Clock: ...
+    def event(self, kind: EventKind, /, **body: Any) -> NewEvent: ...
+    def begun(self) -> set[str]: ...
+    async def append(self, events: Sequence[NewEvent]) -> None: ...
+    async def write(self, events: Sequence[NewEvent], *, db: Transactor) -> Sequence[Event]: ...
+    def committed(self, written: Sequence[Event]) -> None: ...
+    async def flush(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -96,6 +111,14 @@ class Journal:
             Event(session_id, seq, each.kind, self._body(each), each.task_id, each.run_id, now)
             for seq, each in enumerate(events, start=first)
         ]
+
+    def begun(self) -> set[str]:
+        """The ids of the model's calls that have an intent; not those that its programs made."""
+        return {
+            event.body["call_id"]
+            for event in self.events
+            if event.kind is EventKind.TOOL_CALL and not event.inside
+        }
 
     def _body(self, event: NewEvent) -> Json:
         return without_secrets(event.kind, storable(event.body), self.redactor)

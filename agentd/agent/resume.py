@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from agentd.agent.dispatch import Call, Dispatch
-from agentd.agent.journal import Journal
-from agentd.domain.event import EventKind
+from agentd.agent.journal import CallJournal
 from agentd.toolkit.call import reconcile
 from agentd.toolkit.definition import Effect
 from agentd.toolkit.inject import CallContext
@@ -23,16 +22,12 @@ _UNKNOWN_HINT = (
 class Resume:
     """Answers what can be answered without repeating an effect; leaves the rest to be run."""
 
-    journal: Journal
+    journal: CallJournal
     dispatch: Dispatch
 
     async def settle(self, calls: list[Call]) -> list[Call]:
         """Those of `calls` that may be carried out (again); the others have a result now."""
-        begun = {
-            event.body["call_id"]
-            for event in self.journal.events
-            if event.kind is EventKind.TOOL_CALL
-        }
+        begun = self.journal.begun()
         to_run: list[Call] = []
         for call in calls:
             result = await self._outcome(call) if call.id in begun else None

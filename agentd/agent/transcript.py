@@ -40,6 +40,8 @@ def unanswered(events: Sequence[Event]) -> tuple[Event, list[Block]] | None:
     """The last reply and those of its calls that have no result yet, or None."""
     answered: set[str] = set()
     for event in reversed(events):
+        if event.inside:
+            continue
         if event.kind is EventKind.TOOL_RESULT:
             answered.add(event.body["call_id"])
         elif event.kind is EventKind.ASSISTANT:
@@ -52,6 +54,8 @@ def messages(events: Iterable[Event], provider: str = ANTHROPIC) -> list[Message
     """What a model of `provider` is sent. Empty when nothing was said to it yet."""
     draft = _Draft()
     for event in events:
+        if event.inside:
+            continue
         match event.kind:
             case EventKind.USER:
                 draft.say(event.body["text"])

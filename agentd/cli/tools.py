@@ -11,6 +11,7 @@ from agentd.cli.output import print_json, print_table
 from agentd.toolkit.adapters.anthropic import to_anthropic
 from agentd.toolkit.adapters.openai import to_openai
 from agentd.toolkit.adapters.stubs import generate_stubs
+from agentd.toolkit.adapters.stubs_typescript import generate_typescript_stubs
 from agentd.toolkit.definition import Tool
 from agentd.toolkit.result import ToolResult
 
@@ -64,6 +65,26 @@ def schema(ctx: click.Context, *, name: str | None, style: str) -> None:
         return
     exported = to_anthropic(found) if style == "anthropic" else to_openai(found)
     click.echo(json.dumps(exported[0] if name else exported, ensure_ascii=False, indent=2))
+
+
+@tools.command()
+@click.option(
+    "--language",
+    type=click.Choice(["python", "typescript"]),
+    default="python",
+    show_default=True,
+    help="Of the program that is to call them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def stubs(ctx: click.Context, *, language: str, as_json: bool) -> None:
+    """The tools as typed functions, as programs of the model call them."""
+    found = registry(ctx).definitions("worker")
+    generate = generate_stubs if language == "python" else generate_typescript_stubs
+    if as_json:
+        print_json({"language": language, "source": generate(found)})
+    else:
+        click.echo(generate(found), nl=False)
 
 
 @tools.command()

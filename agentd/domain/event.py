@@ -59,11 +59,13 @@ class Event:
     user         {"text": str, "source": "task"|"message"|"resume"|"reminder"}
     assistant    {"content": [block], "stop_reason": str, "model": str,
                   "is_estimated": true if nobody counted the tokens, else absent}
-    tool_call    {"call_id": str, "tool": str, "effect": str, "digest": sha256 hex of the arguments}
+    tool_call    {"call_id": str, "tool": str, "effect": str, "digest": sha256 hex of the arguments,
+                  "within": call_id of the program that made the call, absent for the model's own}
     tool_result  {"call_id": str, "tool": str, "content": str or [block], "is_error": bool,
                   "error_type": str or absent, "data": the typed output or absent,
                   "large_result": its id when it is stored in full, else absent,
-                  "outside": true when strangers wrote it, else absent}
+                  "outside": true when strangers wrote it, else absent,
+                  "within": as above}
     note         {"note": str, ...}
     """
 
@@ -74,6 +76,11 @@ class Event:
     task_id: TaskId | None
     run_id: RunId | None
     created_at: datetime
+
+    @property
+    def inside(self) -> bool:
+        """It is about a call that a program made: nothing the model sees."""
+        return "within" in self.body
 
 
 def storable(body: Json) -> Json:

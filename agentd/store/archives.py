@@ -118,6 +118,7 @@ class ArchiveStore(Capability):
             )
             for table in TABLES:
                 await conn.execute(_SQL[f"delete_{table}"], ids=ids)
+            await conn.execute(_SQL["delete_programs"], ids=ids)
             return done
 
     async def _next(self, conn: Connection, before: datetime) -> tuple[list[str], int]:

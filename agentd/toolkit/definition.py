@@ -68,6 +68,8 @@ class Tool:
     `outside`: what it gives was written by strangers (a web page), and the model is told so.
     `given_input`, `given_output`: schemas that somebody else wrote (an MCP server); the function
     then takes the input as one parameter `arguments`, and `fields` is empty.
+    `routed`: the loop carries it out, the function is only its definition. `in_programs`: False
+    where a person or the model itself must decide, as about an approval.
     """
 
     name: str
@@ -84,6 +86,8 @@ class Tool:
     toolsets: frozenset[str] = frozenset({"worker"})
     approval: bool = False
     outside: bool = False
+    routed: bool = False
+    in_programs: bool = True
     available: Callable[[Any], bool] | None = None
     timeout_s: float | None = None
     start: Callable[..., Any] | None = None
@@ -103,6 +107,11 @@ class Tool:
     @cached_property
     def output(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.returns)
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether a program of the model may call it."""
+        return self.in_programs and not self.terminal and not self.routed
 
     @property
     def place(self) -> str:
@@ -125,6 +134,8 @@ def tool(  # noqa: PLR0913 - one argument for each fact about a tool
     toolsets: Sequence[str] = ("worker",),
     approval: bool = False,
     outside: bool = False,
+    routed: bool = False,
+    in_programs: bool = True,
     available: Callable[[Any], bool] | None = None,
     timeout_s: float | None = None,
     start: Callable[..., Any] | None = None,
@@ -150,6 +161,8 @@ def tool(  # noqa: PLR0913 - one argument for each fact about a tool
             toolsets=frozenset(toolsets),
             approval=approval,
             outside=outside,
+            routed=routed,
+            in_programs=in_programs,
             available=available,
             timeout_s=timeout_s,
             start=start,
@@ -235,6 +248,8 @@ def _check(made: Tool) -> None:
         raise _wrong(made.function, "a terminal tool ends the task, so its effect is transactional")
     if (made.effect is Effect.RECONCILABLE) != (made.reconcile is not None):
         raise _wrong(made.function, "`reconcile` and effect='reconcilable' belong together")
+    if made.routed and made.effect is not Effect.IDEMPOTENT:
+        raise _wrong(made.function, "the loop goes on with it after a crash: effect='idempotent'")
     for alias in made.aliases:
         unknown = {*alias.hidden, *alias.defaults, *alias.fields} - made.fields.keys()
         if unknown:

@@ -4,11 +4,12 @@ A flat object: `type: object` at the root, no union there, `$ref` inlined, no ti
 branches. One schema that the Messages API refuses would fail the whole request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agentd.domain.jsons import is_array, is_object
 from agentd.toolkit.definition import Tool
@@ -34,6 +35,15 @@ def output_schema(tool: Tool) -> Schema:
     if schema.get("type") == "object":
         return schema
     return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+
+
+def value_schema(tool: Tool) -> Schema:
+    """What the tool returns, as it is, null included; empty where its type says nothing."""
+    try:
+        schema: Schema = _inlined(tool.output.json_schema(mode="serialization"), {}, ())
+    except PydanticInvalidForJsonSchema:
+        return {}
+    return schema
 
 
 def normalise(schema: Schema) -> Schema:
@@ -70,19 +80,29 @@ def _model_schema(model: type[BaseModel]) -> Schema:
 
 
 def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
+    """Inlined, and without null: an input that may be null may be left out."""
+    return _inlined(node, definitions, inside, _without_null)
+
+
+def _inlined(
+    node: Any,
+    definitions: Schema,
+    inside: tuple[str, ...],
+    finish: Callable[[Schema], Schema] = lambda schema: schema,
+) -> Any:
     """`inside`: the definitions being inlined; one that holds itself ends as any object."""
     if is_array(node):
-        return [_clean(each, definitions, inside) for each in node]
+        return [_inlined(each, definitions, inside, finish) for each in node]
     if not is_object(node):
         return node
     definitions = {**definitions, **node.get("$defs", {})}
     if isinstance(node.get("$ref"), str):
         name = str(node["$ref"])
         target = None if name in inside else _referred(name, definitions)
-        rest = _clean({k: v for k, v in node.items() if k != "$ref"}, definitions, inside)
+        rest = _inlined({k: v for k, v in node.items() if k != "$ref"}, definitions, inside, finish)
         if not is_object(target):
             return {**_ANY_OBJECT, **rest}
-        return {**_clean(target, definitions, (*inside, name)), **rest}
+        return {**_inlined(target, definitions, (*inside, name), finish), **rest}
     clean: Schema = {}
     for key, value in node.items():
         if key in ("$defs", "definitions", "$schema", "$id") or (
@@ -90,12 +110,14 @@ def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:
         ):
             continue
         if key == "properties":
-            clean[key] = {name: _clean(each, definitions, inside) for name, each in value.items()}
+            clean[key] = {
+                name: _inlined(each, definitions, inside, finish) for name, each in value.items()
+            }
         elif key in ("default", "const", "enum", "examples"):
             clean[key] = value
         else:
-            clean[key] = _clean(value, definitions, inside)
-    return _without_null(clean)
+            clean[key] = _inlined(value, definitions, inside, finish)
+    return finish(clean)
 
 
 def _without_null(node: Schema) -> Schema:

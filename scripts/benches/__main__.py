@@ -10,13 +10,14 @@ from dataclasses import asdict
 
 import duckdb
 
-from scripts.benches import cold, commands, daemons, files, history, mcp, rivals, store
+from scripts.benches import code, cold, commands, daemons, files, history, mcp, rivals, store
 from scripts.benches.figures import Figure, merged, table
 
 # What depends on a quick disk comes first: the others leave it busy with writing back.
 _BENCHES: dict[str, Callable[[], list[Figure]]] = {
     "pickup": daemons.measure_pickup,
     "cold": cold.measure,
+    "code": code.measure,
     "commands": commands.measure,
     "store": store.measure,
     "files": files.measure,

@@ -77,6 +77,9 @@ DELETE FROM messages WHERE session_id = ANY($ids);
 -- query: delete_runs
 DELETE FROM runs WHERE session_id = ANY($ids);
 
+-- query: delete_programs
+DELETE FROM programs WHERE session_id = ANY($ids);
+
 -- query: delete_sessions
 DELETE FROM sessions WHERE id = ANY($ids);
 

@@ -54,6 +54,7 @@ GROUP BY session_id HAVING min(seq) <> 1 OR max(seq) <> count(*);
 SELECT DISTINCT r.session_id AS id
 FROM events r
 WHERE r.kind = 'tool_result'
+  AND r.body->>'within' IS NULL -- else a program asked for it
   AND NOT EXISTS (
     SELECT 1
     FROM (

@@ -1,0 +1,1 @@
+"""Tools that run something: programs of the model."""

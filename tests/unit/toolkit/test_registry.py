@@ -188,8 +188,9 @@ async def test_stubs_are_functions_that_hand_their_arguments_over() -> None:
         calls.append((name, given))
         return "done"
 
-    space: dict[str, object] = {"__call_tool__": hand_over}
+    space: dict[str, object] = {}
     exec(compile(source, "stubs", "exec"), space)
+    space["__call_tool__"] = hand_over
     assert await space["greet"]("Ann", times=2) == "done"  # type: ignore[operator]
     await space["with_life"]()  # type: ignore[operator]
     assert calls == [("greet", {"name": "Ann", "times": 2}), ("with_life", {})]
