@@ -20,7 +20,6 @@ _REGEX_ERROR = "rg: regex parse error:"
 async def run_rg(commands: Commands, arguments: Sequence[str], *, timeout_s: float) -> Finished:
     """Its output is UTF-8, a NUL behind each path. Raises ToolError."""
     program = rg_path()
-    # To be `trusted` when commands know that: it only reads, and what it gets is checked here.
     finished = await commands.run(
         Command(
             argv=[str(program), *_ALWAYS, *arguments],
@@ -28,6 +27,7 @@ async def run_rg(commands: Commands, arguments: Sequence[str], *, timeout_s: flo
             programs=[program],
             read_only=True,
             most_chars=_OUTPUT_MOST_CHARS,
+            trusted=True,  # it only reads, follows no link, and what it gets is checked here
         )
     )
     _check(finished)
