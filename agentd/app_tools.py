@@ -152,7 +152,6 @@ def make_commands(config: Config) -> Commands:
         environment={name: os.environ[name] for name in own.environment if name in os.environ},
         # What a command does in the network can not be taken back with its files.
         branches=config.branches_path if own.transactional and own.network == "none" else None,
-        hidden=config.home,
         grant=None
         if own.network == "none"
         else partial(granted_network, make_egress(config), config.run_path),

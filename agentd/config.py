@@ -47,8 +47,6 @@ from agentd.domain.jsons import is_object
 
 FILE_NAME = "agentd.toml"
 _SECRETS = frozenset({"models.anthropic.api_key", "models.openai.api_key"})
-# Folders of the home from which a daemon takes code, instructions or its own state.
-_OWN_FOLDERS = ("archive", "backups", "logs", "prompts", "run", "skills", "tools")
 # Variables of other tools that people have set already; of two for one key the later one counts.
 _BORROWED = {
     "ANTHROPIC_API_KEY": ("models", "anthropic", "api_key"),
@@ -195,7 +193,6 @@ def load_config(home: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     from_file = [key for key, value in flatten(in_file).items() if value != {}]
     config.settle(home.resolve(), dict.fromkeys(from_file, "file") | _outer_sources())
     _refuse_readable_secrets(path, in_file)
-    _refuse_own_folders(config)
     return config
 
 
@@ -240,18 +237,6 @@ def _outer_sources() -> dict[str, str]:
     for layer, name in names.items():
         found |= dict.fromkeys(flatten(layers[layer]()), name)
     return found
-
-
-def _refuse_own_folders(config: Config) -> None:
-    """A tool that could write there could give itself every right."""
-    own = [config.home / name for name in _OWN_FOLDERS]
-    for root in (config.workspace_path, *(Path(each.path) for each in config.workspace.roots)):
-        path = root.resolve()
-        if path == config.home or any(path.is_relative_to(each) for each in own):
-            raise ConfigError(
-                f"workspace: {path} belongs to the home itself, so tools may not reach it",
-                hint="Name a folder beside it, or one of its own in the home.",
-            )
 
 
 def _refuse_readable_secrets(path: Path, in_file: Mapping[str, Any]) -> None:

@@ -53,8 +53,7 @@ class Overlay:
 class View:
     """`programs`: further files that it may run. `overlays`: of roots, instead of the roots.
 
-    `binds`: further things that it sees, read-only, each with where. `hidden`: folders in the roots
-    that look empty.
+    `binds`: further things that it sees, read-only, each with where.
     """
 
     roots: Sequence[Root]
@@ -63,7 +62,6 @@ class View:
     programs: Iterable[Path] = ()
     overlays: Sequence[Overlay] = ()
     binds: Sequence[tuple[Path, Path]] = ()
-    hidden: Sequence[Path] = ()
     tmp_mb: int = 512
 
 
@@ -119,9 +117,7 @@ def bwrap_options(view: View, *, filter_fd: int | None, status_fd: int) -> bytes
     for source, there in view.binds:
         options += ["--ro-bind", str(source), str(there)]
     # The folders in which all this is mounted lie in memory, without a limit of their own.
-    for folder in ("/dev", *map(str, view.hidden), "/"):
-        options += ["--remount-ro", folder]
-    options += ["--chdir", str(view.workdir)]
+    options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(view.workdir)]
     if any("\0" in option for option in options):
         raise AgentdError("a command can not be given a NUL character")
     return b"".join(option.encode(errors="surrogateescape") + b"\0" for option in options)
@@ -129,18 +125,16 @@ def bwrap_options(view: View, *, filter_fd: int | None, status_fd: int) -> bytes
 
 def _roots(view: View) -> list[str]:
     overlays = {each.root: each for each in view.overlays}
-    mounts = [(root.path, _root(root, overlays.get(root.path))) for root in view.roots]
-    mounts += [(path, ["--perms", "0700", "--tmpfs", str(path)]) for path in view.hidden]
-    # What lies inside another one comes after it, else the outer one would hide it.
-    mounts.sort(key=lambda each: len(each[0].parts))
-    return [option for _, options in mounts for option in options]
-
-
-def _root(root: Root, overlay: Overlay | None) -> list[str]:
-    path = str(root.path)
-    if overlay is None:
-        return ["--bind" if root.writable else "--ro-bind", path, path]
-    return ["--overlay-src", path, "--overlay", str(overlay.upper), str(overlay.work), path]
+    options: list[str] = []
+    # A root inside another one comes after it, else the outer one would hide it.
+    for root in sorted(view.roots, key=lambda each: len(each.path.parts)):
+        path, overlay = str(root.path), overlays.get(root.path)
+        if overlay is not None:
+            options += ["--overlay-src", path]
+            options += ["--overlay", str(overlay.upper), str(overlay.work), path]
+        else:
+            options += ["--bind" if root.writable else "--ro-bind", path, path]
+    return options
 
 
 def _system() -> list[str]:

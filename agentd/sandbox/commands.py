@@ -70,7 +70,6 @@ class CommandSettings:
 
     `branches`: the folder for branches of the files; None: commands work on the files directly.
     `grant`: opens the network that is granted to a command, for as long as it runs; None: none is.
-    `hidden`: a resolved folder that no confined command sees, even if it lies in a root.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -78,7 +77,6 @@ class CommandSettings:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     branches: Path | None = None
     grant: Callable[[], AbstractAsyncContextManager[Granted]] | None = None
-    hidden: Path | None = None
 
 
 class Commands(Capability):
@@ -87,7 +85,6 @@ class Commands(Capability):
     def __init__(self, roots: Sequence[Root], settings: CommandSettings | None = None) -> None:
         self.roots = tuple(roots)
         self.settings = settings or CommandSettings()
-        self._hidden = _in_roots(self.settings.hidden, self.roots)
         self._bwrap = bwrap_program()
         self._probing = anyio.Lock()
         self._features: Features | None = None
@@ -147,7 +144,7 @@ class Commands(Capability):
     ) -> Launch:
         confined = self.settings.confined
         if confined and not (features := await self.features()).confines:
-            if not command.trusted or self._hidden:
+            if not command.trusted:
                 raise features.unavailable()
             confined = False
         view = self._view(command, overlays)
@@ -165,7 +162,6 @@ class Commands(Capability):
             environment={**_BASIC, **self.settings.environment, **command.environment},
             workdir=command.workdir or self.roots[0].path,
             overlays=overlays,
-            hidden=self._hidden,
             tmp_mb=self.settings.limits.tmp_mb,
         )
 
@@ -220,16 +216,6 @@ class Commands(Capability):
         except ToolError as error:
             return error.message
         return None if done.exit_code == 0 else done.output
-
-
-def _in_roots(folder: Path | None, roots: Sequence[Root]) -> tuple[Path, ...]:
-    """Where a folder stands in the roots, by the names that the roots have."""
-    found: dict[Path, None] = {}
-    for root in roots:
-        path = root.path.resolve()
-        if folder is not None and folder != path and folder.is_relative_to(path):
-            found[root.path / folder.relative_to(path)] = None
-    return tuple(found)
 
 
 def _forget(probe: Path) -> None:

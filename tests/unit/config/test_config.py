@@ -171,16 +171,3 @@ def test_further_roots_are_tables_with_absolute_paths(home: Path) -> None:
         write(home, f'[[workspace.roots]]\npath = "{wrong}"\n')
         with pytest.raises(ConfigError, match="must be an absolute path"):
             load_config(home)
-
-
-@pytest.mark.parametrize("path", [".", "tools", "run/branches"])
-def test_a_folder_of_the_home_itself_is_no_workspace(path: str, home: Path) -> None:
-    write(home, f'[workspace]\npath = "{path}"\n')
-    assert "belongs to the home itself" in wrong(home)
-    write(home, f'[[workspace.roots]]\npath = "{home / path}"\n')
-    assert "belongs to the home itself" in wrong(home)
-
-
-def test_a_workspace_around_the_home_and_another_folder_in_it_are_allowed(home: Path) -> None:
-    write(home, f'[workspace]\npath = ".."\n[[workspace.roots]]\npath = "{home}/shared"\n')
-    assert load_config(home).workspace_path.resolve() == home.parent

@@ -9,11 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentd.domain.clock import SystemClock
 from agentd.domain.errors import ToolError
-from agentd.domain.run import CallKey
-from agentd.sandbox.branches import Branches
-from agentd.sandbox.commands import Command, Commands, CommandSettings
+from agentd.sandbox.commands import Command, Commands
 from agentd.sandbox.features import Features, explain_failure, without_bwrap
 from agentd.sandbox.limits import Limits
 from agentd.sandbox.roots import Root
@@ -54,29 +51,6 @@ async def test_another_root_is_there_as_its_owner_allows(tmp_path: Path) -> None
     extra = await run(commands, f"touch {tmp_path}/e/f", roots=[Root(_made(tmp_path / "e"))])
     assert extra.exit_code == 0
     assert (tmp_path / "e" / "f").exists()
-
-
-@pytest.mark.parametrize("branches", [False, True])
-async def test_a_home_in_a_root_looks_empty_and_stays_as_it_is(
-    branches: bool, tmp_path: Path
-) -> None:
-    home = tmp_path / "workspace" / "home"
-    (home / "tools").mkdir(parents=True)
-    (home / "shared").mkdir()
-    (home / "agentd.toml").write_text("secret")
-    commands = Commands(
-        [Root(tmp_path / "workspace"), Root(home / "shared")],
-        CommandSettings(hidden=home, branches=home / "run" if branches else None),
-    )
-    tried = (
-        "ls -A home; echo 1 > home/tools/a.py; mv home other; rm -rf home; touch home/shared/a b"
-    )
-    done = await Branches(home / "run", commands, SystemClock(), 60).run(CallKey("1"), shell(tried))
-    assert done.output.splitlines()[0] == "shared"
-    assert (home / "agentd.toml").read_text() == "secret"
-    assert list((home / "tools").iterdir()) == []
-    assert (home / "shared" / "a").exists()
-    assert (tmp_path / "workspace" / "b").exists()
 
 
 async def test_its_environment_is_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
