@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Commands, CommandSettings
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
 from agentd.tools.fs.grep import Match, Matches, grep
@@ -158,6 +158,6 @@ async def test_it_searches_where_nothing_can_be_confined_but_for_a_home_in_the_w
     monkeypatch.setattr("agentd.sandbox.commands.bwrap_program", lambda: None)
     made = await found(tree, Commands([Root(tree)]), "needle")
     assert [match.path for match in made.matches] == ["a/x.go", "b.py"]
-    around = Commands([Root(tree)], CommandSettings(hidden=(tree / "a").resolve()))
+    around = Workspace(tree, hidden=[tree / "a"])
     with pytest.raises(ToolError, match="can not be confined here"):
-        await found(tree, around, "needle")
+        await grep(around, Commands([Root(tree)]), "needle")
