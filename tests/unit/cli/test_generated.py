@@ -186,3 +186,10 @@ def test_what_ends_a_task_is_not_listed_for_people(agentd: Agentd, home: Path) -
     assert "create" in agentd("task", "--help").out
     assert "\n  complete" not in agentd("task", "--help").out
     assert "only inside a run" in agentd("task", "complete", "done").err
+
+
+def test_an_example_in_a_description_keeps_its_lines(agentd: Agentd, home: Path) -> None:
+    assert home.is_dir()
+    shown = agentd("fs", "apply-patch", "--help").out
+    assert "\n  *** Begin Patch\n  *** Add File: new.txt\n  +every line" in shown
+    assert "update, move and delete them. All of it,\n  or nothing." in shown
