@@ -242,9 +242,9 @@ class Processes(Capability):
     async def _look(self) -> None:
         """End processes of sessions that have nothing more to do. Until cancelled."""
         while True:
-            self._attention = anyio.Event()
             with anyio.move_on_after(_LOOK_S):
                 await self._attention.wait()
+            self._attention = anyio.Event()  # before looking: what happens meanwhile counts again
             sessions = {each.run.session_id for each in self._running.values()}
             if not sessions:
                 continue

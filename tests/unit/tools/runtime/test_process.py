@@ -76,6 +76,8 @@ async def test_it_is_seen_fed_and_signalled(store: Store, tmp_path: Path) -> Non
             f'process(action="poll", process_id="{started}", offset=16) goes on' in polled.content
         )
         assert polled.next_offset == 16
+        beyond = await process(processes, RUN, "poll", started, offset=1000)
+        assert beyond.content.startswith("[running since")
         await process(processes, RUN, "input", started)  # closes it
         sent = await process(processes, RUN, "signal", started, signal="int")
         assert sent.content == "SIGINT was sent."
