@@ -171,6 +171,7 @@ def make_commands(config: Config) -> Commands:
         grant=None
         if own.network == "none"
         else partial(granted_network, make_egress(config), config.run_path),
+        hidden=[config.home],
     )
     return Commands([Root(config.workspace_path.resolve()), *_further_roots(config)], settings)
 

@@ -209,7 +209,20 @@ def load_config(home: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     from_file = [key for key, value in flatten(in_file).items() if value != {}]
     config.settle(home.resolve(), dict.fromkeys(from_file, "file") | _outer_sources())
     _refuse_readable_secrets(path, in_file)
+    _refuse_own_folders(config)
     return config
+
+
+def _refuse_own_folders(config: Config) -> None:
+    """What tools may write must not be what the daemon believes or runs."""
+    own = {config.home, config.run_path, config.tools_path, config.archive_path}
+    for path in (config.workspace_path, *(Path(each.path) for each in config.workspace.roots)):
+        real = path.resolve()
+        if real in own or config.tools_path in real.parents:
+            raise ConfigError(
+                f"[workspace]: {path} is a folder of this agentd itself",
+                hint="Name one for the files of the tools, for example workspace, in the home.",
+            )
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -28,7 +28,7 @@ class CommandsConfig(Section):
         default_factory=list,
         description="Variables of the daemon that commands see; keys and tokens are refused.",
     )
-    processes: int = Field(512, ge=8, description="Processes of one command at a time.")
+    processes: int = Field(512, ge=8, description="Processes and threads of one command.")
     memory_mb: int = Field(4096, ge=64, description="Memory of one command, all its processes.")
     cpu_seconds: int = Field(3600, ge=1, description="Processor time of one process.")
     file_mb: int = Field(4096, ge=1, description="The largest file that a process may write.")

@@ -11,6 +11,7 @@ import click
 
 from agentd import __version__
 from agentd.cli.context import Context
+from agentd.cli.output import harmless
 from agentd.domain.errors import AgentdError, ConfigError
 from agentd.domain.redactor import Redactor
 
@@ -154,7 +155,7 @@ def _in_words(error: OSError) -> AgentdError:
 
 
 def show_error(error: AgentdError, redactor: Redactor) -> None:
-    message = redactor.redact(error.message)
+    message = harmless(redactor.redact(error.message))
     click.echo(f"{click.style('Error:', fg='red', bold=True)} {message}", err=True)
     if error.hint:
-        click.echo(redactor.redact(error.hint), err=True)
+        click.echo(harmless(redactor.redact(error.hint)), err=True)

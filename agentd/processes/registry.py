@@ -31,6 +31,7 @@ _log = structlog.get_logger()
 _LOOK_S = 15.0  # although nobody said that a run has ended
 _DIED = "the daemon died, and the process with it"
 _MB = 1 << 20
+_OF_SESSION_MOST, _MOST = 16, 64
 
 
 @dataclass(slots=True)
@@ -122,11 +123,16 @@ class Processes(Capability):
                 "a background process belongs to a daemon, and there is none in this place",
                 next_action_hint="Run it without background.",
             )
+        self._check_room(run)
         process_id = new_id()
         stream = RedactedStream(self._settings.redactor)
         process = _Process(process_id, run, self._log(process_id), stream)
-        await self._store.add(process_id, run, shown)
         self._running[process_id] = process
+        try:
+            await self._store.add(process_id, run, shown)
+        except BaseException:
+            del self._running[process_id]
+            raise
         started: anyio.Event = anyio.Event()
         failures: list[ToolError] = []
         self._tasks.start_soon(self._work, process, command, started, failures)
@@ -134,6 +140,18 @@ class Processes(Capability):
         if failures:
             raise failures[0]
         return process_id
+
+    def _check_room(self, run: Run) -> None:
+        """Each takes descriptors and threads of the daemon, and may run for a day."""
+        of_session = [e for e in self._running.values() if e.run.session_id == run.session_id]
+        if len(of_session) >= _OF_SESSION_MOST or len(self._running) >= _MOST:
+            raise ToolError(
+                "too_many",
+                f"{len(of_session)} background processes of this session run, {len(self._running)} "
+                f"in all; there may be {_OF_SESSION_MOST} and {_MOST}",
+                next_action_hint='process(action="list") shows them; end those that are not needed '
+                'with process(action="signal", signal="SIGTERM").',
+            )
 
     async def get(self, process_id: str, session_id: SessionId | None) -> ProcessRecord:
         """What is known of it. Raises ToolError when that session has no such process."""
@@ -224,9 +242,9 @@ class Processes(Capability):
     async def _look(self) -> None:
         """End processes of sessions that have nothing more to do. Until cancelled."""
         while True:
-            self._attention = anyio.Event()
             with anyio.move_on_after(_LOOK_S):
                 await self._attention.wait()
+            self._attention = anyio.Event()  # before looking: what happens meanwhile counts again
             sessions = {each.run.session_id for each in self._running.values()}
             if not sessions:
                 continue

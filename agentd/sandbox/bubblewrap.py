@@ -53,7 +53,8 @@ class Overlay:
 class View:
     """`programs`: further files that it may run. `overlays`: of roots, instead of the roots.
 
-    `binds`: further things that it sees, read-only, each with where.
+    `binds`: further things that it sees, read-only, each with where. `hidden`: resolved folders of
+    which it sees nothing, in whatever root they lie, but for a root inside them.
     """
 
     roots: Sequence[Root]
@@ -63,6 +64,7 @@ class View:
     overlays: Sequence[Overlay] = ()
     binds: Sequence[tuple[Path, Path]] = ()
     tmp_mb: int = 512
+    hidden: Sequence[Path] = ()
 
 
 def branch_of(folder: Path, roots: Sequence[Path]) -> list[Overlay]:
@@ -125,16 +127,47 @@ def bwrap_options(view: View, *, filter_fd: int | None, status_fd: int) -> bytes
 
 def _roots(view: View) -> list[str]:
     overlays = {each.root: each for each in view.overlays}
-    options: list[str] = []
-    # A root inside another one comes after it, else the outer one would hide it.
-    for root in sorted(view.roots, key=lambda each: len(each.path.parts)):
+    mounts: list[tuple[Path, list[str]]] = []
+    for root in view.roots:
         path, overlay = str(root.path), overlays.get(root.path)
         if overlay is not None:
-            options += ["--overlay-src", path]
-            options += ["--overlay", str(overlay.upper), str(overlay.work), path]
+            source = ["--overlay-src", path]
+            options = [*source, "--overlay", str(overlay.upper), str(overlay.work), path]
         else:
-            options += ["--bind" if root.writable else "--ro-bind", path, path]
-    return options
+            options = ["--bind" if root.writable else "--ro-bind", path, path]
+        mounts.append((root.path, options))
+    hidden = _hidden(view)
+    mounts += [(path, ["--size", "4096", "--tmpfs", str(path)]) for path in hidden]
+    inner = [path for path, _ in mounts]
+    plain = [root.path for root in view.roots if root.writable and root.path not in overlays]
+    mounts += [(path, ["--bind", str(path), str(path)]) for path in _between(plain, inner)]
+    # What lies inside another folder comes after it, else the outer one would hide it.
+    mounts.sort(key=lambda each: len(each[0].parts))
+    shut = [word for path in hidden for word in ("--remount-ro", str(path))]
+    return [*(word for _, options in mounts for word in options), *shut]
+
+
+def _hidden(view: View) -> list[Path]:
+    """Where the hidden folders show in the roots."""
+    found: list[Path] = []
+    for root in view.roots:
+        real = root.path.resolve()
+        below = [each for each in view.hidden if real in each.parents]
+        found += [root.path / each.relative_to(real) for each in below]
+    return list(dict.fromkeys(found))
+
+
+def _between(outer: Sequence[Path], inner: Sequence[Path]) -> list[Path]:
+    """The folders between a root and what is mounted inside it.
+
+    Each is mounted, too: what is a mount can not be renamed, but a folder above one can; then what
+    is mounted would lie elsewhere next time, with the rights of the outer root.
+    """
+    mounts = {*outer, *inner}
+    above = dict.fromkeys(each for path in inner for each in path.parents if each not in mounts)
+    return [
+        path for path in above if next(filter(mounts.__contains__, path.parents), None) in outer
+    ]
 
 
 def _system() -> list[str]:

@@ -70,6 +70,7 @@ class CommandSettings:
 
     `branches`: the folder for branches of the files; None: commands work on the files directly.
     `grant`: opens the network that is granted to a command, for as long as it runs; None: none is.
+    `hidden`: resolved folders that commands never see, although they lie in a root.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -77,6 +78,7 @@ class CommandSettings:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     branches: Path | None = None
     grant: Callable[[], AbstractAsyncContextManager[Granted]] | None = None
+    hidden: Sequence[Path] = ()
 
 
 class Commands(Capability):
@@ -163,6 +165,7 @@ class Commands(Capability):
             workdir=command.workdir or self.roots[0].path,
             overlays=overlays,
             tmp_mb=self.settings.limits.tmp_mb,
+            hidden=self.settings.hidden,
         )
 
     async def _finish(self, launch: Launch, command: Command) -> Finished:

@@ -13,35 +13,12 @@ import anyio
 from anyio.abc import Process
 
 from agentd.domain.errors import ToolError
+from agentd.sandbox.capture import Capture
 from agentd.sandbox.commands import Finished
 
 GRACE_S = 5.0
 _LAST_WORDS_S = 0.5  # what a process has left behind may hold its output open for ever
 _KEPT = ("HOME", "LANG", "LOGNAME", "PATH", "TZ", "USER")
-
-
-class Kept:
-    """The first and the last characters of an output; the middle is only counted."""
-
-    def __init__(self, most: int) -> None:
-        self._half = max(1, most // 2)
-        self._head = b""
-        self._tail = b""
-        self._cut = 0
-
-    def add(self, data: bytes) -> None:
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        tail = self._tail + data[room:]
-        self._cut += max(0, len(tail) - self._half)
-        self._tail = tail[-self._half :]
-
-    def text(self) -> tuple[str, int]:
-        """What is kept, and how many bytes of the middle are missing."""
-        if not self._cut:
-            return (self._head + self._tail).decode(errors="replace"), 0
-        head, tail = (each.decode(errors="replace") for each in (self._head, self._tail))
-        return f"{head}\n[cut: {self._cut} bytes are missing here]\n{tail}", self._cut
 
 
 def small_environment() -> dict[str, str]:
@@ -59,7 +36,7 @@ async def run_on_host(
     most_chars: int,
 ) -> Finished:
     """Run it to its end, its standard error among its output. Raises ToolError."""
-    kept = Kept(most_chars)
+    capture = Capture(most_chars)
     started = anyio.current_time()
     code: int | None = None
     with anyio.move_on_after(timeout_s) as scope:
@@ -69,14 +46,14 @@ async def run_on_host(
         ):
             drained = anyio.Event()
             both.start_soon(_feed, process, stdin)
-            both.start_soon(_drain, process, kept, drained)
+            both.start_soon(_drain, process, capture, drained)
             code = await process.wait()
             with anyio.move_on_after(_LAST_WORDS_S):
                 await drained.wait()
             both.cancel_scope.cancel()
-    output, cut = kept.text()
-    timed_out = code is None and scope.cancelled_caught
-    return Finished(code, output, cut, timed_out, anyio.current_time() - started)
+    capture.feed(b"", final=True)
+    timed_out, took_s = code is None and scope.cancelled_caught, anyio.current_time() - started
+    return Finished(code, capture.text(), capture.cut_chars, timed_out, took_s)
 
 
 @asynccontextmanager
@@ -125,8 +102,8 @@ async def _feed(process: Process, data: bytes) -> None:
         await process.stdin.aclose()
 
 
-async def _drain(process: Process, kept: Kept, drained: anyio.Event) -> None:
+async def _drain(process: Process, capture: Capture, drained: anyio.Event) -> None:
     assert process.stdout is not None
     async for data in process.stdout:
-        kept.add(data)
+        capture.feed(data)
     drained.set()

@@ -10,17 +10,19 @@ import resource
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
 
-from agentd.sandbox.tree import descendants, memory_bytes
+from agentd.sandbox.tree import crowd, memory_bytes
 
 _MB = 1 << 20
 _OFTEN_S, _OFTEN_UNTIL_S, _SELDOM_S = 0.05, 1.0, 0.25
 _DISK, _DISK_LEAST = "commands.disk_mb", "commands.disk_least_mb"
 _PRLIMIT = Path("/usr/bin/prlimit")
 _NICE, _OOM_FIRST = 10, 500
+_FILES_LEAST = 10_000
 _ENTRY_BYTES = 4096  # what a name costs, however small its file
 
 
@@ -91,36 +93,54 @@ class Watch:
 
     async def run(self, pid: int, exceeded: Callable[[str], None]) -> None:
         """Until cancelled, or until something is too much: then `exceeded` is told in words."""
-        started = anyio.current_time()
-        free_at_first = free_bytes(self.disk)
-        while True:
-            young = anyio.current_time() - started < _OFTEN_UNTIL_S
-            await anyio.sleep(_OFTEN_S if young else _SELDOM_S)
-            reason = self._too_much(pid) or await self._too_full(free_at_first)
-            if reason is not None:
+        free_at_first = _free(self.disk)
+        async with anyio.create_task_group() as looking:
+
+            async def look(too_much: Callable[[], str | None]) -> None:
+                reason = await _until(too_much)
+                looking.cancel_scope.cancel()
                 exceeded(reason)
-                return
+
+            looking.start_soon(look, partial(self._too_much, pid))
+            looking.start_soon(look, partial(self._too_full, free_at_first))
 
     def _too_much(self, pid: int) -> str | None:
         limits = self.limits
-        pids = descendants(pid, most=limits.processes + 3)  # bwrap's own are no more than two
-        if len(pids) > limits.processes + 2:
-            return f"it had more than {limits.processes} processes (commands.processes)"
+        most = limits.processes + 2  # bwrap's own are no more than two
+        below = crowd(pid, most)
+        if below.threads > most:
+            return f"it had more than {limits.processes} processes and threads (commands.processes)"
         most = limits.memory_mb * _MB
+        pids = below.pids
         if memory_bytes(pids) > most and memory_bytes(pids, shared_once=True) > most:
             return f"it took more than {limits.memory_mb} MB of memory (commands.memory_mb)"
         return None
 
-    async def _too_full(self, free_at_first: int) -> str | None:
-        limits, free = self.limits, free_bytes(self.disk)
-        if free < limits.disk_least_mb * _MB:
+    def _too_full(self, at_first: "_Free") -> str | None:
+        limits, free = self.limits, _free(self.disk)
+        if free.size_bytes < limits.disk_least_mb * _MB:
             return f"the disk had less than {limits.disk_least_mb} MB left ({_DISK_LEAST})"
+        if limits.disk_least_mb and free.files < _FILES_LEAST <= at_first.files:
+            return f"the disk had no room for {_FILES_LEAST} more files ({_DISK_LEAST})"
         most = limits.disk_mb * _MB
-        if not self.written or free_at_first - free < most:
+        if not self.written or at_first.size_bytes - free.size_bytes < most:
             return None  # others write, too; but it can not have written more than all together
-        if await anyio.to_thread.run_sync(size_bytes, self.written) > most:
+        if size_bytes(self.written, most) > most:
             return f"it had written more than {limits.disk_mb} MB ({_DISK})"
         return None
+
+
+async def _until(too_much: Callable[[], str | None]) -> str:
+    """Ask again and again, in a thread of our own: a command can make one look take seconds, and
+    those of all other work may hang.
+    """
+    own, started = anyio.CapacityLimiter(1), anyio.current_time()
+    while True:
+        young = anyio.current_time() - started < _OFTEN_UNTIL_S
+        await anyio.sleep(_OFTEN_S if young else _SELDOM_S)
+        reason = await anyio.to_thread.run_sync(too_much, abandon_on_cancel=True, limiter=own)
+        if reason is not None:
+            return reason
 
 
 def is_disk_limit(exceeded: str | None) -> bool:
@@ -128,23 +148,33 @@ def is_disk_limit(exceeded: str | None) -> bool:
     return exceeded is not None and (_DISK in exceeded or _DISK_LEAST in exceeded)
 
 
-def free_bytes(folder: Path) -> int:
-    """What an ordinary user may still write there."""
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """What an ordinary user may still write: how much, and how many files."""
+
+    size_bytes: int
+    files: int
+
+
+def _free(folder: Path) -> _Free:
     try:
         found = os.statvfs(folder)
     except OSError:  # it was taken away; bwrap says so, or the command sees it
-        return sys.maxsize
-    return found.f_bavail * found.f_frsize
+        return _Free(sys.maxsize, sys.maxsize)
+    files = found.f_favail if found.f_files else sys.maxsize  # some disks do not count them
+    return _Free(found.f_bavail * found.f_frsize, files)
 
 
-def size_bytes(folders: tuple[Path, ...]) -> int:
-    """What is in them, as it lies on the disk."""
+def size_bytes(folders: tuple[Path, ...], most: int = sys.maxsize) -> int:
+    """What is in them, as it lies on the disk; counted until it is more than `most`."""
     total = 0
     todo = [str(folder) for folder in folders]
-    while todo:
+    while todo and total <= most:
         with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
                 total += _ENTRY_BYTES
+                if total > most:
+                    break
                 if entry.is_dir(follow_symlinks=False):
                     todo.append(entry.path)
                 else:

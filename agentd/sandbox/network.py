@@ -11,10 +11,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentd.sandbox import bridge
 from agentd.sandbox.egress import Egress
-from agentd.sandbox.proxy import Limits, proxy
+
+if TYPE_CHECKING:
+    from agentd.sandbox.proxy import Limits
 
 _PORT = 3128
 _SOCKET = Path("/run/agentd/egress.sock")
@@ -37,9 +40,11 @@ class Granted:
 
 @asynccontextmanager
 async def granted_network(
-    egress: Egress, directory: Path, limits: Limits | None = None
+    egress: Egress, directory: Path, limits: "Limits | None" = None
 ) -> AsyncGenerator[Granted]:
     """Network while the block runs. `directory`: where the socket's own folder is made."""
+    from agentd.sandbox.proxy import proxy  # noqa: PLC0415 - 60 ms that few commands need
+
     short = directory if len(bytes(directory)) <= _PATH_MOST else None
     own = Path(tempfile.mkdtemp(prefix="net-", dir=short))  # 0700
     try:

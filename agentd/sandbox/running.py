@@ -213,7 +213,10 @@ async def _confined(launch: Launch, status_fd: int) -> Process:
         if program is not None:
             filter_fd = os.memfd_create("filter")
             os.pwrite(filter_fd, program, 0)
-        options = bwrap_options(launch.view, filter_fd=filter_fd, status_fd=status_fd)
+        try:
+            options = bwrap_options(launch.view, filter_fd=filter_fd, status_fd=status_fd)
+        except UnicodeEncodeError as error:
+            raise ToolError("not_started", f"the command could not be started: {error}") from error
         there, here = os.pipe()
         handed = [fd for fd in (there, status_fd, filter_fd) if fd is not None]
         limited = processes_limited(launch.argv, launch.limits)

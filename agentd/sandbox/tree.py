@@ -3,22 +3,41 @@
 import contextlib
 import os
 import signal
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PROC = Path("/proc")
 
 
-def descendants(pid: int, most: int = 1_000_000) -> list[int]:
-    """The processes below `pid`, parents first; no more than `most`, for there may be ever more."""
+def descendants(pid: int) -> list[int]:
+    """The processes below `pid`, parents first."""
+    return crowd(pid, 1_000_000).pids
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """`pids`: parents first. `threads`: how many these have together, one each at the least."""
+
+    pids: list[int]
+    threads: int
+
+
+def crowd(pid: int, most: int) -> Crowd:
+    """What is below `pid`. Looks no further when that is more than `most` threads."""
     found: list[int] = []
-    todo = [pid]
-    while todo and len(found) < most:
-        children = _children(todo.pop(0))
+    threads, todo = 0, deque([pid])
+    while todo and threads <= most:
+        children = _children(todo.popleft())
         found += children
-        todo += children
-    return found[:most]
+        for child in children[: most + 1]:
+            threads += _threads(child)
+            if threads > most:  # the threads of one process alone can be too many to go through
+                break
+            todo.append(child)
+    return Crowd(found[: most + 1], threads)
 
 
 def marked(variable: str) -> list[int]:
@@ -49,6 +68,13 @@ def _children(pid: int) -> list[int]:
         for thread in (_PROC / str(pid) / "task").iterdir():
             found += map(int, _read(thread / "children").split())
     return found
+
+
+def _threads(pid: int) -> int:
+    try:
+        return max(1, (_PROC / str(pid) / "task").stat().st_nlink - 2)
+    except OSError:  # it has ended meanwhile
+        return 1
 
 
 def _resident(pid: int) -> int:

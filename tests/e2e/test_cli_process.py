@@ -38,6 +38,7 @@ def home(tmp_path: Path) -> Home:
             ["enqueue", "x"],
             {"anthropic", "mcp", "httpx2", "aiohttp", "rich", "structlog", "agentd.app"},
         ),
+        (["fs", "ls", "."], {"anthropic", "mcp", "openai", "httpx2", "pypdf", "html_to_markdown"}),
     ],
 )
 def test_what_is_used_most_imports_little(

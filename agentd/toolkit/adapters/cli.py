@@ -53,9 +53,15 @@ def command(tool: Tool, name: str, execute: Execute) -> click.Command:
         f"  {each.upper()}  {properties[each].get('description', '')}"
         for each in schema["required"]
     ]
-    helped = "\n\n".join([tool.description, *(["\b\n" + "\n".join(lines)] if lines else [])])
+    said = [_as_it_stands(each) for each in tool.description.split("\n\n")]
+    helped = "\n\n".join([*said, *(["\b\n" + "\n".join(lines)] if lines else [])])
     summary = tool.description.splitlines()[0]
     return click.Command(name, params=parameters, callback=run, help=helped, short_help=summary)
+
+
+def _as_it_stands(paragraph: str) -> str:
+    """An example or a list keeps its lines; click fills what is not marked."""
+    return f"\b\n{paragraph}" if re.search(r"^[ *+-]", paragraph, re.MULTILINE) else paragraph
 
 
 class _AnyOf(click.ParamType[str]):

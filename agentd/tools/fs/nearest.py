@@ -4,7 +4,10 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from agentd.tools.fs.texts import runs_of
+
 _LINES_MOST = 5000  # that are compared: a miss must not take seconds
+_COMPARED_MOST = 100  # of those letter by letter: one can take 10 ms
 _SHOWN_LINES = 12
 _SHOWN_CHARS = 200
 _ALIKE = 0.6
@@ -34,18 +37,23 @@ def hint_at_nearest(text: str, wanted: str, path: str) -> str:
 def _same_but_space(there: Sequence[str], lines: Sequence[str]) -> int | None:
     squeezed = ["".join(line.split()) for line in there]
     wanted = ["".join(line.split()) for line in lines]
-    for at in range(len(squeezed) - len(wanted) + 1):
-        if squeezed[at : at + len(wanted)] == wanted and any(wanted):
-            return at
-    return None
+    found = runs_of(wanted, squeezed, 0, 1) if any(wanted) else []
+    return found[0] if found else None
 
 
 def _nearest(there: Sequence[str], lines: Sequence[str]) -> int | None:
     """Where the window begins that holds the line most like the longest of those wanted."""
     anchor = max(range(len(lines)), key=lambda number: len(lines[number].strip()))
     known = [line.strip()[:_SHOWN_CHARS] for line in there[:_LINES_MOST]]
-    close = difflib.get_close_matches(lines[anchor].strip()[:_SHOWN_CHARS], known, 1, _ALIKE)
-    return max(0, known.index(close[0]) - anchor) if close else None
+    matcher = difflib.SequenceMatcher(b=lines[anchor].strip()[:_SHOWN_CHARS])
+    best, best_at, left = _ALIKE, None, _COMPARED_MOST
+    for at, line in enumerate(known):
+        matcher.set_seq1(line)
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and left:
+            left -= 1
+            if (ratio := matcher.ratio()) > best:
+                best, best_at = ratio, at
+    return None if best_at is None else max(0, best_at - anchor)
 
 
 def _numbered(there: Sequence[str], at: int, count: int) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from agentd.domain.errors import ToolError
 
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
-_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
-_MOVE = re.compile(r"\*\*\* Move to:\s*(.*?)\s*")
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File:(.*)")
+_MOVE = re.compile(r"\*\*\* Move to:(.*)")
 _EOF = "*** End of File"
 # What models wrap a patch into: a shell's heredoc, a fence.
 _OPENING = re.compile(r"(\S+ )*<<-?\s*(['\"]?)\w+\2|`{3,}\w*|apply_patch")
@@ -67,6 +67,11 @@ class _Parser:
     def __init__(self, patch: str) -> None:
         self._lines = [line.removesuffix("\r") for line in patch.split("\n")]
         self._at = 0
+        # For each line: the first one from there on that is not empty.
+        self._filled_from = list(range(len(self._lines) + 1))
+        for at in reversed(range(len(self._lines))):
+            if not self._lines[at].strip():
+                self._filled_from[at] = self._filled_from[at + 1]
 
     def changes(self) -> list[FileChange]:
         self._open()
@@ -80,10 +85,10 @@ class _Parser:
                 raise self._wrong(
                     f"expected *** Add File:, *** Update File:, *** Delete File: or {_END}"
                 )
-            if not header[2]:
+            if not (path := header[2].strip()):
                 raise self._wrong("the path is missing")
             self._at += 1
-            found.append(self._change(header[1], header[2]))
+            found.append(self._change(header[1], path))
         self._close()
         if not found:
             raise self._wrong("the patch changes no file")
@@ -112,7 +117,7 @@ class _Parser:
         begun = self._at
         move_to = None
         if moved := _MOVE.fullmatch(self._line()):
-            move_to = moved[1]
+            move_to = moved[1].strip()
             self._at += 1
         hunks: list[Hunk] = []
         while not _is_header(self._line()) and not self._only_blank_before_header():
@@ -145,10 +150,10 @@ class _Parser:
 
     def _only_blank_before_header(self) -> bool:
         """Whether nothing but empty lines stands between here and the next file."""
-        for line in self._lines[self._at :]:
-            if line.strip():
-                return _is_header(line) and self._lines[self._at] == ""
-        return False
+        if self._lines[self._at] != "":
+            return False
+        at = self._filled_from[self._at]
+        return at < len(self._lines) and _is_header(self._lines[at])
 
     def _open(self) -> None:
         while self._at < len(self._lines):

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from agentd.domain.errors import ToolError
 from agentd.tools.fs.nearest import hint_at_nearest
 from agentd.tools.fs.patch_format import Hunk
-from agentd.tools.fs.texts import line_end_of
+from agentd.tools.fs.texts import line_end_of, runs_of
+
+_LINES_MOST = 500_000
+_LINES_LOOKED_AT_MOST = 10_000_000
+_COUNTED_MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +27,31 @@ class _Line:
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], path: str) -> str:
     """The text with all of them. Raises ToolError: not_found, ambiguous."""
+    _check_work(text, hunks, path)
     lines = _split(text)
+    texts = [line.text for line in lines]
     usual = line_end_of(text)
     done: list[_Line] = []
     at = 0
     for hunk in hunks:
-        start, length = _place(lines, hunk, at, path)
+        start, length = _place(texts, hunk, at, path)
         done += lines[at:start]
         done += _changed(lines[start : start + length], hunk, usual)
         at = start + length
     done += lines[at:]
     return _joined(done, usual, final=not text or text.endswith("\n"))
+
+
+def _check_work(text: str, hunks: Sequence[Hunk], path: str) -> None:
+    """Each hunk and each of its anchors goes through the lines of the file."""
+    lines = text.count("\n") + 1
+    looks = len(hunks) + sum(len(hunk.anchors) for hunk in hunks)
+    if lines > _LINES_MOST or lines * looks > _LINES_LOOKED_AT_MOST:
+        raise ToolError(
+            "too_large",
+            f"{path} has {lines} lines, too many for a patch of {len(hunks)} hunks",
+            next_action_hint="edit changes one place; a command can change many.",
+        )
 
 
 def _split(text: str) -> list[_Line]:
@@ -56,22 +74,20 @@ def _joined(lines: list[_Line], usual: str, *, final: bool) -> str:
 def _changed(there: Sequence[_Line], hunk: Hunk, usual: str) -> list[_Line]:
     """What stands in the place of `there`; lines that stay are the file's own."""
     made: list[_Line] = []
-    rest = list(there)
+    rest = iter(there)
     end = next((line.end for line in there if line.end), usual)
     for sign, text in hunk.lines:
         if sign == "+":
             made.append(_Line(text, end))
-        elif rest:
-            line = rest.pop(0)
+        elif (line := next(rest, None)) is not None:
             end = line.end or end
             if sign == " ":
                 made.append(line)
     return made
 
 
-def _place(lines: Sequence[_Line], hunk: Hunk, start: int, path: str) -> tuple[int, int]:
+def _place(texts: Sequence[str], hunk: Hunk, start: int, path: str) -> tuple[int, int]:
     """Where the hunk begins, and how many lines of the file it covers."""
-    texts = [line.text for line in lines]
     after = _after_anchors(texts, hunk, start, path)
     old = hunk.old
     if not old:
@@ -86,11 +102,12 @@ def _place(lines: Sequence[_Line], hunk: Hunk, start: int, path: str) -> tuple[i
 
 
 def _after_anchors(texts: Sequence[str], hunk: Hunk, start: int, path: str) -> int:
+    first = hunk.old[:1]
     for anchor in hunk.anchors:
         at = _find_anchor(texts, anchor, start)
         if at is not None:
             # Some name the first line of the hunk twice: as its anchor, too.
-            start = at if hunk.old[:1] and hunk.old[0].strip() == anchor else at + 1
+            start = at if first and first[0].strip() == anchor else at + 1
         elif _find_anchor(texts, anchor, 0) is None:
             raise ToolError(
                 "not_found",
@@ -102,14 +119,11 @@ def _after_anchors(texts: Sequence[str], hunk: Hunk, start: int, path: str) -> i
 
 
 def _find_anchor(texts: Sequence[str], anchor: str, start: int) -> int | None:
-    there = [text.strip() for text in texts]
-    for at in range(start, len(there)):
-        if there[at] == anchor:
-            return at
-    for at in range(start, len(there)):
-        if there[at].startswith(anchor):
-            return at
-    return None
+    there = [text.strip() for text in texts[start:]]
+    if anchor in there:
+        return start + there.index(anchor)
+    begun = (at for at, text in enumerate(there, start) if text.startswith(anchor))
+    return next(begun, None)
 
 
 def _fits(texts: Sequence[str], old: Sequence[str], start: int, *, at_end: bool) -> list[int]:
@@ -117,21 +131,20 @@ def _fits(texts: Sequence[str], old: Sequence[str], start: int, *, at_end: bool)
     first = max(start, len(texts) - len(old)) if at_end else start
     for form in (str, str.rstrip):
         wanted = [form(line) for line in old]
-        given = [form(line) for line in texts[first:]]
-        found = [
-            first + at
-            for at in range(len(given) - len(wanted) + 1)
-            if given[at] == wanted[0] and given[at : at + len(wanted)] == wanted
-        ]
+        found = runs_of(wanted, [form(line) for line in texts[first:]], 0, _COUNTED_MOST)
         if found:
-            return found
+            return [first + at for at in found]
     return []
+
+
+def _many(count: int) -> str:
+    return f"{count} or more" if count == _COUNTED_MOST else str(count)
 
 
 def _ambiguous(hunk: Hunk, found: Sequence[int], path: str) -> ToolError:
     return ToolError(
         "ambiguous",
-        f"line {hunk.number} of the patch: the hunk fits {len(found)} times in {path}, "
+        f"line {hunk.number} of the patch: the hunk fits {_many(len(found))} times in {path}, "
         f"at lines {', '.join(map(str, found[:20]))}; nothing was changed",
         next_action_hint="Put a line that stands before the right place behind @@, "
         "or add context lines.",

@@ -1,34 +1,16 @@
-"""PDF files as text, page by page.
-
-A PDF can be made so that reading it takes for ever, or all memory. So it is read by a confined
-process that has a time limit and sees nothing but the file.
-"""
+"""PDF files as text, page by page."""
 
 import io
-import json
-import sys
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, BinaryIO
 
-import anyio.from_thread
-
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.commands import Commands
+from agentd.tools.fs.documents import TEXT_MOST_CHARS, read_confined
 
 _MOST_BYTES = 50 * 1024 * 1024
 _PAGES_MOST = 1000
-_TEXT_MOST_CHARS = 10_000_000
-_READ_S = 30.0
-_MARK = "\x1e"  # what comes before it is none of ours
 
 _SCRIPT = f"""
-import io, json, logging, sys
-logging.disable()
-def say(**facts):
-    print({_MARK!r} + json.dumps(facts))
-    sys.exit()
-sys.path.append(sys.argv[1])
 import pypdf
 try:
     document = pypdf.PdfReader(io.BytesIO(sys.stdin.buffer.read()))
@@ -38,11 +20,11 @@ try:
     for page in document.pages[:{_PAGES_MOST}]:
         texts.append(page.extract_text())
         chars += len(texts[-1])
-        if chars > {_TEXT_MOST_CHARS}:
+        if chars > {TEXT_MOST_CHARS}:
             break
     say(pages=pages, texts=texts)
 except Exception as error:
-    say(error="broken", why=f"{{type(error).__name__}}: {{error}}"[:300])
+    fail(error)
 """
 
 
@@ -52,47 +34,17 @@ def is_pdf(start: bytes) -> bool:
 
 def pdf_text(file: BinaryIO, path: str, commands: Commands | None) -> BinaryIO:
     """The document's text in UTF-8. Raises ToolError. Called in a worker thread of the loop."""
-    if commands is None:
-        raise ToolError("unavailable", f"{path} is a PDF, and nothing can read those here")
-    spec = find_spec("pypdf")
-    if spec is None or spec.origin is None:
-        raise ToolError(
-            "unavailable",
-            f"{path} is a PDF, and the extra that reads them is not installed",
-            next_action_hint="The owner of this agentd can install it: pip install 'agentd[docs]'",
-        )
     data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ToolError("too_large", f"{path} is a PDF of more than {_MOST_BYTES} bytes")
-    finished = anyio.from_thread.run(commands.run, _command(data, Path(spec.origin).parents[1]))
-    if finished.timed_out:
-        raise ToolError("timeout", f"{path} could not be read within {_READ_S:.0f} s")
-    said = finished.output.rpartition(_MARK)[2]
-    try:
-        facts: dict[str, Any] = json.loads(said)
-    except ValueError:
-        ended = f"exit code {finished.exit_code}"
-        raise ToolError("binary_file", f"{path} can not be read as a PDF ({ended})") from None
-    return io.BytesIO(_text(facts, path).encode())
-
-
-def _command(data: bytes, packages: Path) -> Command:
-    return Command(
-        argv=[sys.executable, "-I", "-c", _SCRIPT, str(packages)],
-        timeout_s=_READ_S,
-        stdin=data,
-        programs=[*{Path(sys.base_prefix), Path(sys.prefix), packages}],
-        read_only=True,
-        most_chars=2 * _TEXT_MOST_CHARS,
-    )
+    facts = read_confined(_SCRIPT, data, path, commands, module="pypdf", kind="a PDF")
+    return io.BytesIO(_text(facts, path).encode(errors="replace"))
 
 
 def _text(facts: dict[str, Any], path: str) -> str:
     match facts.get("error"):
         case "encrypted":
             raise ToolError("encrypted", f"{path} is a PDF that needs a password")
-        case "broken":
-            raise ToolError("binary_file", f"{path} can not be read as a PDF: {facts['why']}")
         case _:
             pages, texts = int(facts["pages"]), list[str](facts["texts"])
     if not any(text.strip() for text in texts):

@@ -107,7 +107,9 @@ def read(
 def _text(file: BinaryIO, start: bytes, path: str, commands: Commands | None) -> BinaryIO:
     if is_pdf(start):
         return pdf_text(file, path, commands)
-    return docx_text(file, path) if path.lower().endswith(".docx") else as_utf8(file, path)
+    return (
+        docx_text(file, path, commands) if path.lower().endswith(".docx") else as_utf8(file, path)
+    )
 
 
 def _picture(file: BinaryIO, path: str, media_type: str) -> Page:

@@ -8,12 +8,17 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from agentd.domain.errors import ToolError
+from agentd.sandbox.changes import FILE_MOST_BYTES
 from agentd.tools.fs.nearest import hint_at_nearest
 from agentd.tools.fs.texts import line_end_of
 
 _NAMED_MOST = 20
+_COUNTED_MOST = 1000
+_PLACES_MOST = 100_000
+_CHARS_MOST = 2 * FILE_MOST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ def replace(text: str, old: str, new: str, *, every: bool, path: str) -> Replace
         )
     literal = "\r\n" in old
     seen = _Seen(text, joined=not literal)
-    starts = list(seen.places(old, step=len(old) if every else 1))
+    found = seen.places(old, step=len(old) if every else 1)
+    starts = list(islice(found, _PLACES_MOST + 1 if every else _COUNTED_MOST))
     if not starts:
         raise ToolError(
             "not_found",
@@ -44,6 +50,7 @@ def replace(text: str, old: str, new: str, *, every: bool, path: str) -> Replace
     lines = seen.lines(starts)
     if len(starts) > 1 and not every:
         raise _ambiguous(lines, path)
+    _check_size(text, old, new, len(starts), path)
     changed = "".join(_pieces(seen, starts, old, new if literal else new.replace("\r\n", "\n")))
     if changed == text:
         raise ToolError(
@@ -65,6 +72,8 @@ class _Seen:
             if joined
             else []
         )
+        self._usual = line_end_of(text)
+        self._looked_from, self._next_end = 0, -1
 
     def places(self, piece: str, *, step: int) -> Iterator[int]:
         """Where `piece` begins in the plain text; with a step of its length they never overlap."""
@@ -89,10 +98,12 @@ class _Seen:
 
     def line_end_near(self, start: int) -> str:
         """The line end in the piece, else of its line, else of most lines."""
-        at = self.plain.find("\n", start)
-        if at < 0:
-            return line_end_of(self.raw)
-        raw = self.raw_place(at)
+        if not self._looked_from <= start <= self._next_end:
+            at = self.plain.find("\n", start)
+            self._looked_from, self._next_end = start, len(self.plain) if at < 0 else at
+        if self._next_end == len(self.plain):
+            return self._usual
+        raw = self.raw_place(self._next_end)
         return "\r\n" if self.raw.startswith("\r\n", raw) else "\n"
 
 
@@ -107,12 +118,23 @@ def _pieces(seen: _Seen, starts: Sequence[int], old: str, new: str) -> Iterator[
     yield seen.raw[kept:]
 
 
+def _check_size(text: str, old: str, new: str, times: int, path: str) -> None:
+    if times > _PLACES_MOST:
+        raise ToolError("too_large", f"old_text occurs more than {_PLACES_MOST} times in {path}")
+    if len(text) + times * (len(new) + new.count("\n") - len(old)) > _CHARS_MOST:
+        raise ToolError("too_large", f"{path} would have more than {_CHARS_MOST} characters")
+
+
+def _many(count: int) -> str:
+    return f"{count} or more" if count == _COUNTED_MOST else str(count)
+
+
 def _ambiguous(lines: Sequence[int], path: str) -> ToolError:
     named = ", ".join(map(str, lines[:_NAMED_MOST]))
     more = f" and {len(lines) - _NAMED_MOST} more" if len(lines) > _NAMED_MOST else ""
     return ToolError(
         "ambiguous",
-        f"old_text occurs {len(lines)} times in {path}, at lines {named}{more}; "
+        f"old_text occurs {_many(len(lines))} times in {path}, at lines {named}{more}; "
         f"nothing was changed",
         next_action_hint="Add lines before or after it until it is the only one, "
         "or set replace_all.",

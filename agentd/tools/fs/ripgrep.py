@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentd.domain.errors import ToolError
 from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.workspace import Workspace
 
 SEARCH_S = 10.0
 _OUTPUT_MOST_CHARS = 16 * 1024 * 1024
@@ -17,10 +18,14 @@ _ALWAYS = ("--no-config", "--no-messages", "--no-require-git", "--color=never", 
 _REGEX_ERROR = "rg: regex parse error:"
 
 
-async def run_rg(commands: Commands, arguments: Sequence[str], *, timeout_s: float) -> Finished:
-    """Its output is UTF-8, a NUL behind each path. Raises ToolError."""
+async def run_rg(
+    commands: Commands, workspace: Workspace, arguments: Sequence[str], *, timeout_s: float
+) -> Finished:
+    """Its output is UTF-8, a NUL behind each path. Raises ToolError.
+
+    It only reads and follows no link, so it also runs where nothing can be confined.
+    """
     program = rg_path()
-    # To be `trusted` when commands know that: it only reads, and what it gets is checked here.
     finished = await commands.run(
         Command(
             argv=[str(program), *_ALWAYS, *arguments],
@@ -28,6 +33,7 @@ async def run_rg(commands: Commands, arguments: Sequence[str], *, timeout_s: flo
             programs=[program],
             read_only=True,
             most_chars=_OUTPUT_MOST_CHARS,
+            trusted=not workspace.holds_hidden(),
         )
     )
     _check(finished)

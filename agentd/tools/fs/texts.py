@@ -3,6 +3,7 @@
 Line ends, the byte order mark, UTF-16 and bytes that are no UTF-8 come out as they went in.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentd.domain.errors import ToolError
@@ -43,6 +44,21 @@ def decode(data: bytes, path: str) -> Text:
         )
     bom = _UTF8_BOM if data.startswith(_UTF8_BOM) else b""
     return Text(data[len(bom) :].decode("utf-8", _errors("utf-8")), bom)
+
+
+def runs_of(wanted: Sequence[str], lines: Sequence[str], start: int, most: int) -> list[int]:
+    """Where the lines `wanted` stand in `lines` from `start` on, the first `most` places.
+
+    As one search for a text: comparing at every line takes quadratic time where all are alike.
+    """
+    text, piece = ("\n".join(["", *each, ""]) for each in (lines[start:], wanted))
+    found: list[int] = []
+    line, before, at = start, 0, text.find(piece)
+    while at >= 0 and len(found) < most:
+        line += text.count("\n", before, at)
+        found.append(line)
+        before, at = at, text.find(piece, at + 1)
+    return found
 
 
 def line_end_of(text: str) -> str:

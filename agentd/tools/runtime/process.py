@@ -91,7 +91,7 @@ def _poll(processes: Processes, record: ProcessRecord, offset: int | None) -> Sh
     after = part.start + len(data)
     lines = [plain_text(data.decode(errors="replace")).rstrip("\n")] if data else []
     missing = part.start - (offset or 0)
-    if missing and offset is not None:
+    if missing > 0 and offset is not None:
         lines.insert(0, f"[{missing} bytes before this are no longer kept]")
     call = f'process(action="poll", process_id="{record.id}", offset={after})'
     how = f"{part.end - after} bytes follow" if part.end > after else _line(record)

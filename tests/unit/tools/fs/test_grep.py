@@ -150,3 +150,14 @@ async def test_a_file_that_can_not_be_read_hides_no_other(tree: Path, commands: 
     os.mkfifo(tree / "pipe")
     made = await found(tree, commands, "needle")
     assert {match.path for match in made.matches} >= {"a/x.go", "b.py"}
+
+
+async def test_it_searches_where_nothing_can_be_confined_but_for_a_home_in_the_workspace(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentd.sandbox.commands.bwrap_program", lambda: None)
+    made = await found(tree, Commands([Root(tree)]), "needle")
+    assert [match.path for match in made.matches] == ["a/x.go", "b.py"]
+    around = Workspace(tree, hidden=[tree / "a"])
+    with pytest.raises(ToolError, match="can not be confined here"):
+        await grep(around, Commands([Root(tree)]), "needle")

@@ -1,12 +1,9 @@
-"""read and read_file: pages (agentd/tools/fs/pages.py) and Word documents (docx.py)."""
+"""read and read_file: pages (agentd/tools/fs/pages.py)."""
 
 import re
-import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import docx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -147,53 +144,3 @@ async def test_read_file_gives_the_plain_whole_text(folder: Path, workspace: Wor
     injector = Injector({Workspace: lambda _: workspace})
     result = await call(alias, {"path": "a.txt"}, injector, CallContext(None))  # type: ignore[arg-type]
     assert result.content == (folder / "a.txt").read_text().rstrip("\n")
-
-
-def _document(path: Path) -> None:
-    made = docx.Document()
-    made.add_heading("Plan", 1)
-    made.add_paragraph("First words.")
-    made.add_paragraph("milk", style="List Bullet")
-    table = made.add_table(2, 2)
-    for row, texts in enumerate((("name", "sum"), ("Ann", "3"))):
-        for column, text in enumerate(texts):
-            table.cell(row, column).text = text
-    made.save(str(path))
-
-
-@pytest.mark.requirement("S4-04")
-def test_a_word_document_is_read_with_its_headings_lists_and_tables(
-    folder: Path, workspace: Workspace
-) -> None:
-    _document(folder / "plan.DOCX")
-    text = read(workspace, "plan.DOCX", numbered=False).content
-    assert "# Plan" in text
-    assert "First words." in text
-    assert re.search(r"[-*] milk", text)
-    assert re.search(r"\| *Ann *\| *3 *\|", text)
-
-
-def test_what_only_claims_to_be_a_word_document_is_refused(
-    folder: Path, workspace: Workspace
-) -> None:
-    (folder / "a.docx").write_text("not zipped")
-    with zipfile.ZipFile(folder / "b.docx", "w") as packed:
-        packed.writestr("other.xml", "<x/>")
-    for name in ("a.docx", "b.docx"):
-        assert why(workspace, name).error_type == "binary_file"
-
-
-def test_a_zip_bomb_is_not_unpacked(folder: Path, workspace: Workspace) -> None:
-    with zipfile.ZipFile(folder / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("word/document.xml", b"\0" * (101 * 1024 * 1024))
-    assert why(workspace, "bomb.docx").error_type == "too_large"
-
-
-def test_without_the_extra_it_says_what_to_install(
-    folder: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _document(folder / "plan.docx")
-    monkeypatch.setitem(sys.modules, "mammoth", None)
-    error = why(workspace, "plan.docx")
-    assert error.error_type == "unavailable"
-    assert "agentd[docs]" in (error.next_action_hint or "")

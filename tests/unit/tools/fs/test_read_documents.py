@@ -1,15 +1,19 @@
-"""read: PDF files (pdf.py) and pictures (pictures.py)."""
+"""read: PDF files (pdf.py), Word documents (docx.py) and pictures (pictures.py)."""
 
 import base64
 import io
 import os
+import re
 import struct
+import sys
+import zipfile
 import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import docx
 import pypdf
 import pytest
 
@@ -20,6 +24,7 @@ from agentd.sandbox.workspace import Workspace
 from agentd.toolkit.definition import tool_of
 from agentd.toolkit.result import render
 from agentd.tools.fs.read import Page, read
+from tests.confined import needs_sandbox
 
 
 def pdf(*pages: str) -> bytes:
@@ -181,3 +186,74 @@ def test_a_page_far_down_is_reached_in_constant_memory(folder: Path, workspace: 
     assert page.content.startswith("3998\t1999\n[100001 bytes follow.")
     with pytest.raises(ToolError, match="has no line 4000"):
         read(workspace, "large.txt", offset=4000)
+
+
+def _document(path: Path) -> None:
+    made = docx.Document()
+    made.add_heading("Plan", 1)
+    made.add_paragraph("First words.")
+    made.add_paragraph("milk", style="List Bullet")
+    table = made.add_table(2, 2)
+    for row, texts in enumerate((("name", "sum"), ("Ann", "3"))):
+        for column, text in enumerate(texts):
+            table.cell(row, column).text = text
+    made.save(str(path))
+
+
+async def why_not(folder: Path, path: str) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        await shown(folder, path)
+    return caught.value
+
+
+@needs_sandbox
+@pytest.mark.requirement("S4-04")
+async def test_a_word_document_is_read_with_its_headings_lists_and_tables(tmp_path: Path) -> None:
+    _document(tmp_path / "plan.DOCX")
+    text = (await shown(tmp_path, "plan.DOCX", numbered=False)).content
+    assert "# Plan" in text
+    assert "First words." in text
+    assert re.search(r"[-*] milk", text)
+    assert re.search(r"\| *Ann *\| *3 *\|", text)
+
+
+@needs_sandbox
+async def test_what_only_claims_to_be_a_word_document_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_text("not zipped")
+    with zipfile.ZipFile(tmp_path / "b.docx", "w") as packed:
+        packed.writestr("other.xml", "<x/>")
+    for name in ("a.docx", "b.docx"):
+        assert (await why_not(tmp_path, name)).error_type == "binary_file"
+
+
+@needs_sandbox
+async def test_a_zip_bomb_is_not_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("word/document.xml", b"\0" * (101 * 1024 * 1024))
+    assert (await why_not(tmp_path, "bomb.docx")).error_type == "too_large"
+
+
+@needs_sandbox
+async def test_a_nested_word_document_breaks_its_own_process_only(tmp_path: Path) -> None:
+    _document(tmp_path / "deep.docx")
+    with zipfile.ZipFile(tmp_path / "deep.docx") as made:
+        parts = {name: made.read(name) for name in made.namelist()}
+    table = b"<w:tbl><w:tr><w:tc>", b"</w:tc></w:tr></w:tbl>"
+    body = parts["word/document.xml"].partition(b"<w:body>")
+    parts["word/document.xml"] = b"".join(
+        [*body[:2], table[0] * 20_000, table[1] * 20_000, b"</w:body></w:document>"]
+    )
+    with zipfile.ZipFile(tmp_path / "deep.docx", "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    assert (await why_not(tmp_path, "deep.docx")).error_type == "binary_file"
+
+
+async def test_without_the_extra_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _document(tmp_path / "plan.docx")
+    monkeypatch.setitem(sys.modules, "mammoth", None)
+    error = await why_not(tmp_path, "plan.docx")
+    assert error.error_type == "unavailable"
+    assert "agentd[docs]" in (error.next_action_hint or "")

@@ -1,6 +1,7 @@
 """Background processes: started by exec, seen and steered by process, ended with their session."""
 
 import re
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.domain.task import NewTask
 from agentd.processes.registry import Processes, Settings
+from agentd.sandbox.commands import Command
 from agentd.store.processes import ProcessStore
 from agentd.store.store import Store
 from agentd.store.tasks import TaskStore
@@ -74,6 +76,8 @@ async def test_it_is_seen_fed_and_signalled(store: Store, tmp_path: Path) -> Non
             f'process(action="poll", process_id="{started}", offset=16) goes on' in polled.content
         )
         assert polled.next_offset == 16
+        beyond = await process(processes, RUN, "poll", started, offset=1000)
+        assert beyond.content.startswith("[running since")
         await process(processes, RUN, "input", started)  # closes it
         sent = await process(processes, RUN, "signal", started, signal="int")
         assert sent.content == "SIGINT was sent."
@@ -169,6 +173,30 @@ async def test_it_ends_with_the_last_task_of_its_session(store: Store, tmp_path:
         await TaskStore(store, HandClock()).cancel(task, reason="enough")
         processes.run_ended(RUN, lost=False)
         assert "had nothing more to do" in (await ended(processes, started)).content
+
+
+async def test_a_session_can_not_fill_the_daemon_with_processes(
+    store: Store, tmp_path: Path
+) -> None:
+    async with registry(store, tmp_path) as processes:
+        commands = [shell("sleep 66", timeout_s=60) for _ in range(17)]
+        failures: list[ToolError] = []
+
+        async def begin(command: Command) -> None:
+            try:
+                await processes.start(RUN, command, "sleep 66")
+            except ToolError as error:
+                failures.append(error)
+
+        async with anyio.create_task_group() as together:
+            for each in commands:
+                together.start_soon(begin, each)
+        assert [each.error_type for each in failures] == ["too_many"]
+        found = await processes.list(RUN.session_id)
+        assert len(found) == 16
+        processes.signal(found[0].id, signal.SIGKILL)
+        await ended(processes, found[0].id)
+        await start(processes, "true")
 
 
 async def test_its_time_is_limited_and_a_start_that_failed_is_told(
