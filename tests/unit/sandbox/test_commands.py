@@ -177,6 +177,23 @@ async def test_system_calls_that_nobody_needs_are_refused(tmp_path: Path) -> Non
     assert "435 ENOSYS" in hidden.output
 
 
+async def test_no_program_can_lend_its_rights(tmp_path: Path) -> None:
+    commands = make_commands(tmp_path)
+    tries = (
+        "import os\n"
+        "for make in (lambda: os.chmod('a', 0o4755), lambda: os.fchmod(3, 0o4755),\n"
+        "             lambda: os.open('b', os.O_CREAT | os.O_WRONLY, 0o4755),\n"
+        "             lambda: os.mknod('c', 0o104755)):\n"
+        "  try: make(); print('made')\n"
+        "  except PermissionError: print('refused')\n"
+    )
+    done = await run(commands, f'touch a; chmod 755 a; exec 3<>a; python3 -c "{tries}"')
+    assert done.output == "refused\n" * 4
+    done = await run(commands, "chmod u+s a; mkdir -m 2755 d; umask 0; mktemp -p . x; ls -l >a")
+    assert done.exit_code == 0
+    assert all(not path.stat().st_mode & 0o4000 for path in (tmp_path / "workspace").iterdir())
+
+
 async def test_a_long_output_keeps_its_head_and_its_tail(tmp_path: Path) -> None:
     done = await run(make_commands(tmp_path), "seq 1 200000", most_chars=1000)
     assert done.output.startswith("1\n2\n3\n")
