@@ -317,6 +317,27 @@ async def test_what_is_hard_to_count_does_not_hold_the_loop(tmp_path: Path, text
     assert done.timed_out or "200 processes and threads" in (done.exceeded or "")
 
 
+async def test_input_that_is_not_read_does_not_pile_up(tmp_path: Path) -> None:
+    commands = make_commands(tmp_path)
+    said = b""
+
+    def hear(piece: bytes) -> None:
+        nonlocal said
+        said += piece
+
+    async with commands.start(shell("until [ -e go ]; do sleep 0.02; done; wc -c")) as child:
+        for _ in range(5):
+            with anyio.move_on_after(0.1):
+                assert not await child.tell(b"a" * 1_000_000)
+        (tmp_path / "workspace" / "go").touch()
+        async with anyio.create_task_group() as beside:
+            beside.start_soon(child.listen, hear)
+            assert await child.tell(b"more")
+            await child.hang_up()
+            await child.wait()
+    assert said == b"1000004\n"
+
+
 async def test_what_is_no_text_is_told(tmp_path: Path) -> None:
     commands = make_commands(tmp_path)
     for facts in ({"environment": {"A": "\ud800"}}, {"workdir": Path("/\ud800")}):
