@@ -143,7 +143,7 @@ def test_what_a_file_holds_does_not_steer_the_terminal(home: Home, words: tuple[
         assert b"\x1b]" not in shown
         assert "\x9b".encode() not in shown
     piped = subprocess.run(
-        home.command("fs", "workspace", "read", "nasty"), env=home.environment, capture_output=True
+        home.command("fs", "read", "nasty"), env=home.environment, capture_output=True, check=True
     )
     assert nasty.strip().encode() in piped.stdout
 
