@@ -54,6 +54,7 @@ class Running:
         self._launch = launch
         self._status_fd = status_fd
         self._mark = mark
+        self._unread = False
         self.exceeded: str | None = None
 
     @property
@@ -74,11 +75,18 @@ class Running:
                 heard(piece)
 
     async def tell(self, data: bytes) -> bool:
-        """Write to its standard input. False when it does not listen."""
+        """Write to its standard input. False when it does not listen.
+
+        Cancelled, the rest of `data` waits for it; before that was read nothing more is taken.
+        """
         if self._process.stdin is None:
             return False
         try:
+            if self._unread:
+                await self._process.stdin.send(b"")
+            self._unread = True
             await self._process.stdin.send(data)
+            self._unread = False
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             return False
         return True

@@ -93,7 +93,8 @@ async def grep(  # noqa: PLR0913 - what one wants to ask
         broken = any("\ufffd" in each for each in wanted)
         files = [target(found)] if broken else [target(each) for each in wanted]
         finished = await run([*shape, *query, "--", *files], timeout_s=_SHOW_S)
-        lines = lines_of(finished.output, wanted, most=max_results)
+        read = partial(lines_of, finished.output, wanted, most=max_results)
+        lines = await anyio.to_thread.run_sync(read)
     return _told(lines, counted, found)
 
 
@@ -105,14 +106,18 @@ async def _count(
     picked = type_filter(include) if include else []
     arguments = ["--count", "--with-filename", *picked, *query, "--", target(folder)]
     finished = await run(arguments, timeout_s=SEARCH_S)
-    per_file: dict[str, int] = {}
-    for line in finished.output.split("\n"):
-        path, _, count = line.partition("\0")
-        name = plain(path)
-        if count.isdigit() and (regex is None or regex.match(below(name, folder))):
-            per_file[name] = int(count)
+
+    def count_all() -> dict[str, int]:
+        per_file: dict[str, int] = {}
+        for line in finished.output.split("\n"):
+            path, _, count = line.partition("\0")
+            name = plain(path)
+            if count.isdecimal() and (regex is None or regex.match(below(name, folder))):
+                per_file[name] = int(count[:18])
+        return dict(sorted(per_file.items()))
+
     complete = not (finished.timed_out or finished.cut_chars)
-    return _Counted(dict(sorted(per_file.items())), complete)
+    return _Counted(await anyio.to_thread.run_sync(count_all), complete)
 
 
 def _first(per_file: Mapping[str, int], most: int) -> list[str]:
