@@ -53,8 +53,9 @@ async def glob(
     """
     regex = glob_regex(pattern)
     found = await anyio.to_thread.run_sync(workspace.find, path)
-    arguments = ["--files", *type_filter(pattern), "--", target(found)]
-    finished = await run_rg(commands, workspace, arguments, timeout_s=SEARCH_S)
+    finished = await run_rg(
+        commands, ["--files", *type_filter(pattern), "--", target(found)], timeout_s=SEARCH_S
+    )
     paths = map(plain, finished.output.split("\0")[:-1])
     matching = sorted(each for each in paths if regex.match(below(each, found)))
     complete = not (finished.timed_out or finished.cut_chars)
