@@ -152,15 +152,6 @@ class Workspace(Capability):
                 os.close(self._open_folder(place, path))
             return place.shown
 
-    def holds_hidden(self) -> bool:
-        """Whether a hidden folder lies in a root: a program that is not confined would see it."""
-        roots = [names[0] for names in self._territory.names]
-        return any(
-            each != root and each.is_relative_to(root)
-            for each in self._territory.hidden
-            for root in roots
-        )
-
     def refuse_link(self, path: str) -> None:
         """Raise ToolError when the path ends in a link: which of the two is meant is not clear."""
         with self._place(path, keep_link=True) as place:

@@ -54,7 +54,7 @@ async def glob(
     regex = glob_regex(pattern)
     found = await anyio.to_thread.run_sync(workspace.find, path)
     arguments = ["--files", *type_filter(pattern), "--", target(found)]
-    finished = await run_rg(commands, workspace, arguments, timeout_s=SEARCH_S)
+    finished = await run_rg(commands, arguments, timeout_s=SEARCH_S)
 
     def pick() -> list[str]:
         paths = map(plain, finished.output.split("\0")[:-1])
