@@ -3,7 +3,7 @@
 import click
 
 from agentd.cli.context import Context, Opened
-from agentd.cli.output import for_people, harmless, plain, print_json
+from agentd.cli.output import harmless, is_terminal, plain, print_json
 from agentd.config import load_config
 from agentd.domain.errors import AgentdError
 from agentd.toolkit.adapters.cli import command, long_name, short_name
@@ -85,6 +85,7 @@ def execute(tool: Tool, raw: object, as_json: bool) -> int:
 
 
 def _show(result: ToolResult, *, as_json: bool) -> int:
+    shown = harmless if is_terminal() else str  # a file or another program gets it as it is
     if as_json:
         print_json({"ok": result.ok, **_facts(result)})
     elif result.is_error:
@@ -94,12 +95,12 @@ def _show(result: ToolResult, *, as_json: bool) -> int:
         if result.next_action_hint:
             click.echo(harmless(result.next_action_hint), err=True)
     elif isinstance(result.content, str):
-        click.echo(for_people(result.content))
+        click.echo(shown(result.content))
         if result.notice:
             click.echo(harmless(result.notice), err=True)
     else:
         for block in result.content:
-            click.echo(for_people(block.get("text", f"({block['type']}: not shown here)")))
+            click.echo(shown(block.get("text", f"({block['type']}: not shown here)")))
     if result.error_type == "invalid_arguments":
         return 2
     return 1 if result.is_error else 0
