@@ -21,7 +21,13 @@ from anyio.abc import Process
 from agentd.domain.errors import ToolError
 from agentd.domain.ids import new_id
 from agentd.sandbox.bubblewrap import View, bwrap_options
-from agentd.sandbox.limits import Limits, Watch, limit_process, processes_limited
+from agentd.sandbox.limits import (
+    Limits,
+    Watch,
+    limit_process,
+    limited_from_start,
+    processes_limited,
+)
 from agentd.sandbox.seccomp import seccomp_filter
 from agentd.sandbox.tree import descendants, marked, send
 
@@ -261,8 +267,9 @@ async def _write(fd: int, data: bytes) -> None:
 async def _plain(launch: Launch, mark: str) -> Process:
     name, _, value = mark.partition("=")
     environment = {**launch.view.environment, name: value}
+    argv = limited_from_start(launch.argv, launch.limits)
     process = await _open(
-        launch.argv, launch, environment=environment, workdir=launch.view.workdir, pass_fds=[]
+        argv, launch, environment=environment, workdir=launch.view.workdir, pass_fds=[]
     )
     limit_process(process.pid, launch.limits)
     return process

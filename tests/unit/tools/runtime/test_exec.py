@@ -50,7 +50,7 @@ async def test_exec_takes_a_folder_variables_and_input(tmp_path: Path) -> None:
         missing = await ask("exec", command="true", workdir="nowhere")
         assert missing.error_type == "not_found"
         outside = await ask("exec", command="true", workdir=str(tmp_path))
-        assert outside.error_type == "not_found" or outside.ok  # its own empty /tmp at the most
+        assert outside.error_type == "outside_workspace"
         wrong = await ask("exec", command="true", env={"A=B": "1"})
         assert wrong.error_type == "invalid_arguments"
         background = await ask("exec", command="true", background=True)
