@@ -165,6 +165,7 @@ def make_commands(config: Config) -> Commands:
             disk_least_mb=own.disk_least_mb,
         ),
         confined=config.sandbox == "on",
+        trusts=not _is_around_home(config),  # unconfined, they would see it
         environment={name: os.environ[name] for name in own.environment if name in os.environ},
         # What a command does in the network can not be taken back with its files.
         branches=config.branches_path if own.transactional and own.network == "none" else None,
@@ -178,6 +179,12 @@ def make_commands(config: Config) -> Commands:
 
 def _further_roots(config: Config) -> list[Root]:
     return [Root(Path(each.path), each.writable) for each in config.workspace.roots]
+
+
+def _is_around_home(config: Config) -> bool:
+    """Whether the home lies in a folder that tools may reach."""
+    roots = [config.workspace_path, *(Path(each.path) for each in config.workspace.roots)]
+    return any(config.home.is_relative_to(each.resolve()) for each in roots)
 
 
 def _branches(config: Config, clock: Clock, commands: Commands, redactor: Redactor) -> Branches:

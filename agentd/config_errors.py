@@ -2,7 +2,7 @@
 
 import difflib
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -32,8 +32,9 @@ def explain_problems(
     lines: list[str] = []
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"])
-        where = sources.get(key, "file")
-        place = _PLACES.get(where, str(path)).format(variable=variable(key))
+        whole = _setting(key, known)
+        where = sources.get(whole, sources.get(key, "file"))
+        place = _PLACES.get(where, str(path)).format(variable=variable(whole))
         if problem["type"] == "extra_forbidden":
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
@@ -65,6 +66,11 @@ def unknown_variables(model: type[BaseModel], environment: Mapping[str, str]) ->
 def variable(key: str) -> str:
     """The environment variable of a dotted key."""
     return _PREFIX + key.upper().replace(".", "__")
+
+
+def _setting(key: str, known: Sequence[str]) -> str:
+    """The setting that a key is, or stands in: a list is one setting, with all of its elements."""
+    return next((each for each in known if key.startswith(f"{each}.")), key)
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:

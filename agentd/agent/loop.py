@@ -27,9 +27,10 @@ from agentd.agent.guards import Bounds as GuardBounds
 from agentd.agent.guards import Tell, circling
 from agentd.agent.journal import Journal
 from agentd.agent.opening import Opening
+from agentd.agent.pictures import has_pictures
 from agentd.agent.resume import Resume
-from agentd.agent.transcript import messages, tool_calls, unanswered
-from agentd.domain.errors import ModelError, RunLost, StoreError
+from agentd.agent.transcript import PICTURES_WITHDRAWN, messages, tool_calls, unanswered
+from agentd.domain.errors import ModelError, ModelErrorKind, RunLost, StoreError
 from agentd.domain.event import Event, EventKind
 from agentd.models.model import Model, ModelReply, ModelRequest
 from agentd.store.runs import Ending
@@ -121,7 +122,15 @@ class Loop:
 
     async def _ask(self) -> Event:
         self._stop_if_asked()
-        asked = await self.asking.ask(self._request)
+        try:
+            asked = await self.asking.ask(self._request)
+        except ModelError as error:
+            # A damaged picture would make every later request of the session one that is refused.
+            shown = messages(self.journal.events)
+            if error.kind is not ModelErrorKind.INVALID_REQUEST or not has_pictures(shown):
+                raise
+            await self.journal.note(PICTURES_WITHDRAWN, message=error.message)
+            asked = await self.asking.ask(self._request)
         if asked is None:
             raise Interrupted
         event = self.journal.event(EventKind.ASSISTANT, **_assistant_body(asked.reply))

@@ -15,6 +15,16 @@ Message = dict[str, Any]
 _MOST = 20
 _MOST_CHARS = 16 * 1024 * 1024
 _GONE: Block = {"type": "text", "text": "(the picture is shown no longer: read it again to see it)"}
+_REFUSED: Block = {"type": "text", "text": "(the picture is not shown: the model refused it)"}
+
+
+def has_pictures(messages: Sequence[Block]) -> bool:
+    return any(_has_picture(block) for message in messages for block in message["content"])
+
+
+def without_pictures(block: Block) -> Block:
+    """A block of a message after the provider has refused what it held."""
+    return _block(block, lambda _: _REFUSED)
 
 
 def only_newest(messages: Sequence[Block]) -> list[Message]:

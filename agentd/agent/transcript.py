@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentd.agent.pictures import only_newest
+from agentd.agent.pictures import only_newest, without_pictures
 from agentd.domain.event import Event, EventKind
 
 Block = Mapping[str, Any]
@@ -25,6 +25,8 @@ _TO_BE_CONTINUED = frozenset({"pause_turn", "compaction"})
 ANTHROPIC = "anthropic"
 _NAMED = frozenset({"openai", "scripted"})
 _COMMON = {"text": ("type", "text"), "tool_use": ("type", "id", "name", "input")}
+# A note after which the pictures before it are not sent again: the provider refused them.
+PICTURES_WITHDRAWN = "pictures_withdrawn"
 _GO_ON = "Go on."
 _INTERRUPTED = "The run ended before this call was carried out."
 
@@ -65,6 +67,8 @@ def messages(events: Iterable[Event], provider: str = ANTHROPIC) -> list[Message
                 )
             case EventKind.TOOL_RESULT:
                 draft.result(event.body)
+            case EventKind.NOTE if event.body.get("note") == PICTURES_WITHDRAWN:
+                draft.withdraw_pictures()
             case EventKind.TOOL_CALL | EventKind.NOTE | EventKind.COMPACTION:
                 pass
     return only_newest(draft.finished())
@@ -96,6 +100,12 @@ class _Draft:
         call_id = body["call_id"]
         if call_id in self._open_calls:
             self._results.setdefault(call_id, _result_block(body))
+
+    def withdraw_pictures(self) -> None:
+        """Of all that was shown so far."""
+        for message in self.messages:
+            message["content"] = [without_pictures(block) for block in message["content"]]
+        self._results = {name: without_pictures(each) for name, each in self._results.items()}
 
     def finished(self) -> list[Message]:
         """All of them. The provider takes a last reply only when it is to go on with it."""

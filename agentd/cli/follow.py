@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from agentd.cli.context import Opened
-from agentd.cli.output import coloured, harmless, is_terminal, one_line, plain
+from agentd.cli.output import coloured, for_people, harmless, one_line, plain
 from agentd.daemon.wake import Wake
 from agentd.domain.event import Event, EventKind, Json
 from agentd.domain.ids import TaskId, new_id
@@ -50,15 +50,15 @@ def _print_state(task: Task) -> None:
     why = task.waiting_reason if task.state is TaskState.WAITING else task.error
     if task.state is TaskState.COMPLETED:
         why = None
-    line = f"{task.id} {coloured(task.state)}" + (f": {why}" if why else "")
+    line = f"{task.id} {coloured(task.state)}" + (f": {harmless(why)}" if why else "")
     click.echo(line)
     if task.state in FINISHED and task.output:
-        click.echo(harmless(task.output) if is_terminal() else task.output)
+        click.echo(for_people(task.output))
 
 
 def _print_event(event: Event, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(plain(event), ensure_ascii=False))
+        click.echo(for_people(json.dumps(plain(event), ensure_ascii=False)))
         return
     for line in event_lines(event):
         click.echo(line)
@@ -76,7 +76,7 @@ def event_lines(event: Event, *, most: int = 160) -> list[str]:
         case EventKind.TOOL_RESULT:
             text = _result_text(body)
             mark = click.style("✗", fg="red") if body["is_error"] else click.style("✓", fg="green")
-            return [f"  {mark} {body['tool']}: {one_line(text, most)}"]
+            return [f"  {mark} {one_line(body['tool'])}: {one_line(text, most)}"]
         case EventKind.NOTE:
             facts = {name: value for name, value in body.items() if name != "note"}
             line = f"  note: {body['note']} {one_line(_arguments(facts), most)}"
@@ -101,7 +101,7 @@ def _is_shown(block: dict[str, Any]) -> bool:
 def _block_line(block: dict[str, Any], most: int) -> str:
     if block["type"] == "text":
         return "  " + one_line(block["text"], most)
-    name = click.style(block["name"], bold=True)
+    name = click.style(one_line(block["name"]), bold=True)
     return f"  → {name}({one_line(_arguments(block['input']), most)})"
 
 

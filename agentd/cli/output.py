@@ -41,7 +41,8 @@ def is_terminal() -> bool:
 
 def print_json(value: object) -> None:
     """One JSON document on standard output; times as ISO 8601 in UTC."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2 if is_terminal() else None))
+    text = json.dumps(plain(value), ensure_ascii=False, indent=2 if is_terminal() else None)
+    click.echo(for_people(text))  # JSON leaves the control characters beyond ASCII as they are
 
 
 def plain(value: Any) -> Any:
@@ -101,6 +102,11 @@ def one_line(text: str, most: int = 80) -> str:
 def harmless(text: str) -> str:
     """The text without what a terminal would obey: the model writes much of what is shown."""
     return text.translate(_CONTROLS)
+
+
+def for_people(text: str) -> str:
+    """As `harmless` on a terminal; in a pipe every byte counts."""
+    return harmless(text) if is_terminal() else text
 
 
 def _cell(value: object) -> str:

@@ -19,6 +19,7 @@ from agentd.domain.jsons import is_array, is_object
 
 _BREAKS = re.compile(r"[\r\n]+")
 _IN_HTML = {38: "&amp;", 60: "&lt;", 62: "&gt;", 34: "&quot;", 39: "&#x27;"}
+_PROBE_CHARS = 8  # that are sought at once
 _LEAST_CHARS = 4  # of a spelling: the stable middle of a short value's base64 may be shorter
 
 
@@ -97,11 +98,20 @@ class Redactor:
 
     def _open_from(self, flat: str) -> int:
         """Where the earliest secret begins that `flat` holds the beginning of, at its end."""
-        for place in range(max(0, len(flat) - self._most_chars + 1), len(flat)):
+        earliest = len(flat)
+        for spelling in self._marks:
+            start = spelling[:_PROBE_CHARS]
+            place = flat.find(start, max(0, len(flat) - len(spelling) + 1))
+            while 0 <= place < earliest:
+                if spelling.startswith(flat[place:]):
+                    earliest = place
+                place = flat.find(start, place + 1)
+        # Of what is shorter than that, one place after the other.
+        for place in range(max(0, len(flat) - _PROBE_CHARS + 1), earliest):
             end = flat[place:]
             if any(each.startswith(end) and each != end for each in self._by_start.get(end[0], ())):
                 return place
-        return len(flat)
+        return earliest
 
     def _replaced(self, text: str, flat: str, found: list[str]) -> str:
         place = _Places(text)

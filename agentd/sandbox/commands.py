@@ -67,6 +67,7 @@ class Finished:
 @dataclass(frozen=True, slots=True)
 class CommandSettings:
     """`confined`: False when the owner does without. `environment`: what every command gets.
+    `trusts`: whether programs of ours may run where the machine can confine nothing.
 
     `branches`: the folder for branches of the files; None: commands work on the files directly.
     `grant`: opens the network that is granted to a command, for as long as it runs; None: none is.
@@ -75,6 +76,7 @@ class CommandSettings:
 
     limits: Limits = field(default_factory=Limits)
     confined: bool = True
+    trusts: bool = True
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     branches: Path | None = None
     grant: Callable[[], AbstractAsyncContextManager[Granted]] | None = None
@@ -146,7 +148,7 @@ class Commands(Capability):
     ) -> Launch:
         confined = self.settings.confined
         if confined and not (features := await self.features()).confines:
-            if not command.trusted:
+            if not (command.trusted and self.settings.trusts):
                 raise features.unavailable()
             confined = False
         view = self._view(command, overlays)

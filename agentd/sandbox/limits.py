@@ -69,6 +69,20 @@ def limit_process(pid: int, limits: Limits) -> None:
         Path(f"/proc/{pid}/oom_score_adj").write_text(str(_OOM_FIRST))
 
 
+def limited_from_start(argv: Sequence[str], limits: Limits) -> list[str]:
+    """`argv`, started with its limits: a plain process does not wait until they are set."""
+    if not _PRLIMIT.exists():
+        return list(argv)
+    options = {
+        "cpu": limits.cpu_s,
+        "data": limits.memory_mb * _MB,
+        "fsize": limits.file_mb * _MB,
+        "nofile": limits.open_files,
+        "core": 0,
+    }
+    return [str(_PRLIMIT), *(f"--{name}={most}" for name, most in options.items()), "--", *argv]
+
+
 def processes_limited(argv: Sequence[str], limits: Limits) -> list[str]:
     """`argv`, started so that the kernel counts its processes.
 

@@ -21,7 +21,13 @@ from anyio.abc import Process
 from agentd.domain.errors import ToolError
 from agentd.domain.ids import new_id
 from agentd.sandbox.bubblewrap import View, bwrap_options
-from agentd.sandbox.limits import Limits, Watch, limit_process, processes_limited
+from agentd.sandbox.limits import (
+    Limits,
+    Watch,
+    limit_process,
+    limited_from_start,
+    processes_limited,
+)
 from agentd.sandbox.seccomp import seccomp_filter
 from agentd.sandbox.tree import descendants, marked, send
 
@@ -54,6 +60,7 @@ class Running:
         self._launch = launch
         self._status_fd = status_fd
         self._mark = mark
+        self._unread = False
         self.exceeded: str | None = None
 
     @property
@@ -74,11 +81,18 @@ class Running:
                 heard(piece)
 
     async def tell(self, data: bytes) -> bool:
-        """Write to its standard input. False when it does not listen."""
+        """Write to its standard input. False when it does not listen.
+
+        Cancelled, the rest of `data` waits for it; before that was read nothing more is taken.
+        """
         if self._process.stdin is None:
             return False
         try:
+            if self._unread:
+                await self._process.stdin.send(b"")
+            self._unread = True
             await self._process.stdin.send(data)
+            self._unread = False
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             return False
         return True
@@ -253,8 +267,9 @@ async def _write(fd: int, data: bytes) -> None:
 async def _plain(launch: Launch, mark: str) -> Process:
     name, _, value = mark.partition("=")
     environment = {**launch.view.environment, name: value}
+    argv = limited_from_start(launch.argv, launch.limits)
     process = await _open(
-        launch.argv, launch, environment=environment, workdir=launch.view.workdir, pass_fds=[]
+        argv, launch, environment=environment, workdir=launch.view.workdir, pass_fds=[]
     )
     limit_process(process.pid, launch.limits)
     return process

@@ -59,6 +59,21 @@ _REFUSED: Mapping[str, tuple[int | None, int | None]] = {
     "move_pages": (279, 239),
     "vmsplice": (278, 75),
 }
+# name: (x86_64, aarch64), which argument is the mode, which one the flags that make it count.
+# A program of the daemon's user with that bit would lend its rights to whoever else can start it.
+_MODES: Sequence[tuple[str, tuple[int | None, int | None], int, int | None]] = (
+    ("chmod", (90, None), 1, None),
+    ("fchmod", (91, 52), 1, None),
+    ("fchmodat", (268, 53), 2, None),
+    ("fchmodat2", (452, 452), 2, None),
+    ("creat", (85, None), 1, None),
+    ("mknod", (133, None), 1, None),
+    ("mknodat", (259, 33), 2, None),
+    ("open", (2, None), 2, 1),
+    ("openat", (257, 56), 3, 2),
+)
+_OPENAT2 = 437  # its flags lie in memory
+_SET_USER_ID, _CREATING = 0o4000, 0x400040  # O_CREAT, O_TMPFILE
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW*: user, process, network, mount, IPC, name, cgroup, time
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into somebody's terminal
 _PERSONALITIES = (0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF)  # as Docker allows them
@@ -108,6 +123,8 @@ def seccomp_filter(machine: str | None = None) -> bytes | None:
         program += [_op(_EQUAL, number, otherwise=1), _op(_RETURN, eperm)]
     # Its flags lie in memory, where a filter can not look; programs then use clone.
     program += [_op(_EQUAL, known.clone3, otherwise=1), _op(_RETURN, _ERRNO | errno.ENOSYS)]
+    program += [_op(_EQUAL, _OPENAT2, otherwise=1), _op(_RETURN, _ERRNO | errno.ENOSYS)]
+    program += _no_set_user_id(known.column, eperm)
     program += _on(known.clone, _FIRST, [_op(_ANY_BIT, _NEW_NAMESPACES, otherwise=1)], eperm)
     for request in _TERMINAL_INPUT:
         program += _on(known.ioctl, _SECOND, [_op(_EQUAL, request, otherwise=1)], eperm)
@@ -119,6 +136,19 @@ def seccomp_filter(machine: str | None = None) -> bytes | None:
 def _op(code: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
     """One instruction; `then` and `otherwise`: how many to jump over."""
     return struct.pack("=HBBI", code, then, otherwise, value)
+
+
+def _no_set_user_id(column: int, verdict: int) -> list[bytes]:
+    program: list[bytes] = []
+    for _, numbers, mode, flags in _MODES:
+        if (number := numbers[column]) is None:
+            continue
+        test = [_op(_ANY_BIT, _SET_USER_ID, otherwise=1)]
+        if flags is not None:
+            load = _op(_LOAD, _FIRST + 8 * mode)
+            test = [_op(_ANY_BIT, _CREATING, otherwise=3), load, *test]
+        program += _on(number, _FIRST + 8 * (mode if flags is None else flags), test, verdict)
+    return program
 
 
 def _on(call: int, argument: int, test: Sequence[bytes], verdict: int) -> list[bytes]:

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -24,6 +25,9 @@ from agentd.sandbox.walk import (
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+ENTRIES_MOST = 100_000  # of a listing: a command can make millions
+_COMPARED_MOST = 200  # names, with one that does not exist: 2 ms each, when they are long
 
 Names = list[str]
 EntryType = Literal["file", "dir", "link", "other"]
@@ -148,15 +152,6 @@ class Workspace(Capability):
                 os.close(self._open_folder(place, path))
             return place.shown
 
-    def holds_hidden(self) -> bool:
-        """Whether a hidden folder lies in a root: a program that is not confined would see it."""
-        roots = [names[0] for names in self._territory.names]
-        return any(
-            each != root and each.is_relative_to(root)
-            for each in self._territory.hidden
-            for root in roots
-        )
-
     def refuse_link(self, path: str) -> None:
         """Raise ToolError when the path ends in a link: which of the two is meant is not clear."""
         with self._place(path, keep_link=True) as place:
@@ -175,12 +170,16 @@ class Workspace(Capability):
             yield place
 
     def list(self, path: str, *, depth: int = 1) -> list[Entry]:
-        """What is in the folder, by name, `depth` levels deep; links are not followed."""
+        """What is in the folder, by name, `depth` levels deep; links are not followed.
+
+        Of more than `ENTRIES_MOST` entries, some.
+        """
         with self._place(path) as place:
             fd, shown = self._open_folder(place, path), place.shown
         hidden = self._territory.out_of_sight()
         try:
-            return list(_entries(fd, "" if shown == "." else f"{shown}/", depth, hidden))
+            found = _entries(fd, "" if shown == "." else f"{shown}/", depth, hidden)
+            return list(islice(found, ENTRIES_MOST))
         finally:
             os.close(fd)
 
@@ -226,7 +225,8 @@ class Workspace(Capability):
         if not isinstance(error, FileNotFoundError):
             return os_failure(error, path)
         folder = os.path.dirname(place.shown) or "."  # noqa: PTH120 - text, not a file
-        names = os.listdir(place.directory)  # noqa: PTH208 - of a descriptor
+        with os.scandir(place.directory) as scanned:
+            names = [each.name for each in islice(scanned, _COMPARED_MOST)]
         near = difflib.get_close_matches(place.name, names, n=3, cutoff=0.6)
         ahead = "" if folder == "." else f"{folder}/"
         hint = f"There is {' and '.join(ahead + each for each in near)}. " if near else ""
@@ -294,7 +294,7 @@ def _replace(place: Place, data: bytes, mode: int) -> None:
 
 def _entries(fd: int, prefix: str, depth: int, hidden: set[Identity]) -> Iterator[Entry]:
     with os.scandir(fd) as scanned:
-        found = sorted(scanned, key=lambda each: each.name)
+        found = sorted(islice(scanned, ENTRIES_MOST), key=lambda each: each.name)
         for each in found:
             try:
                 facts = each.stat(follow_symlinks=False)

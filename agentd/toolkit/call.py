@@ -24,6 +24,7 @@ from agentd.toolkit.result import ToolResult, render
 from agentd.toolkit.schema import input_schema
 
 _log = structlog.get_logger()
+_GIVEN_CHARS = 200
 
 
 class RolledBack(Exception):
@@ -139,9 +140,15 @@ def _problems(tool: Tool, error: ValidationError) -> list[str]:
                 known = ", ".join(tool.input_model.model_fields) or "none"
                 text = f"{name} is no parameter (there are: {known})"
             case _:
-                text = f"{name}: {problem['msg']}, got {json.dumps(problem['input'], default=str)}"
+                text = f"{name}: {problem['msg']}, got {_start(problem['input'])}"
         found.append((_ORDER.get(problem["type"], 2), text))
     return [text for _, text in sorted(found)]
+
+
+def _start(given: Any) -> str:
+    """Enough of what was given to know it again: it may be a whole file."""
+    text = json.dumps(given, default=str)
+    return text if len(text) <= _GIVEN_CHARS else f"{text[:_GIVEN_CHARS]}… ({len(text)} characters)"
 
 
 def _refusal(tool: Tool, problems: list[str]) -> ToolResult:

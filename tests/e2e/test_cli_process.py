@@ -112,16 +112,12 @@ async def test_following_without_a_daemon_says_that_nobody_works(home: Home) -> 
         process.kill()
 
 
-def test_a_terminal_gets_colour_and_a_pipe_does_not(home: Home) -> None:
-    subprocess.run(home.command("enqueue", "x"), env=home.environment, check=True, timeout=15)
-    piped = subprocess.run(
-        home.command("task", "list"), env=home.environment, capture_output=True, check=True
-    )
-    assert b"\x1b[" not in piped.stdout
+def _on_terminal(home: Home, *words: str) -> bytes:
+    """What a terminal is sent."""
     leader, follower = pty.openpty()
     environment = {**home.environment, "TERM": "xterm-256color", "COLUMNS": "100"}
     with subprocess.Popen(
-        home.command("task", "list"), env=environment, stdout=follower, stderr=follower
+        home.command(*words), env=environment, stdout=follower, stderr=follower
     ) as process:
         os.close(follower)
         shown = b""
@@ -133,8 +129,33 @@ def test_a_terminal_gets_colour_and_a_pipe_does_not(home: Home) -> None:
             if not piece:
                 break
             shown += piece
-        assert process.wait(15) == 0
+        process.wait(15)
     os.close(leader)
+    return shown
+
+
+@pytest.mark.parametrize("words", [("--json",), ()])
+def test_what_a_file_holds_does_not_steer_the_terminal(home: Home, words: tuple[str, ...]) -> None:
+    nasty = "\x1b]0;own\x07\x9b2J\n"
+    (home.path / "workspace" / "nasty").write_text(nasty)
+    for tool in (("read", "nasty"), ("read", "\x1b]0;own\x07"), ("grep", "own")):
+        shown = _on_terminal(home, "fs", *tool, *words)
+        assert b"own" in shown
+        assert b"\x1b]" not in shown
+        assert "\x9b".encode() not in shown
+    piped = subprocess.run(
+        home.command("fs", "read", "nasty"), env=home.environment, capture_output=True, check=True
+    )
+    assert nasty.strip().encode() in piped.stdout
+
+
+def test_a_terminal_gets_colour_and_a_pipe_does_not(home: Home) -> None:
+    subprocess.run(home.command("enqueue", "x"), env=home.environment, check=True, timeout=15)
+    piped = subprocess.run(
+        home.command("task", "list"), env=home.environment, capture_output=True, check=True
+    )
+    assert b"\x1b[" not in piped.stdout
+    shown = _on_terminal(home, "task", "list")
     assert b"\x1b[" in shown
     assert b"pending" in shown
 

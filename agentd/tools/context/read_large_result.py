@@ -56,7 +56,7 @@ async def read_large_result(
     if found is None:
         raise ToolError(
             "not_found",
-            f"there is no stored result {id!r}",
+            f"there is no stored result {id[:80]!r}",
             next_action_hint="Take the id from the notice at the end of a result, lr_ included; or "
             "call the tool that gave the result again.",
         )

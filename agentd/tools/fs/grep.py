@@ -4,7 +4,7 @@ ripgrep looks twice: it counts the matching lines of every file, then shows thos
 by path. So the order is always the same, and what is not shown is known.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -12,7 +12,7 @@ from typing import Annotated
 import anyio
 from pydantic import Field
 
-from agentd.sandbox.commands import Commands, Finished
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.workspace import Workspace
 from agentd.toolkit.definition import Effect, tool
 from agentd.tools.fs.glob import below, type_filter
@@ -82,8 +82,7 @@ async def grep(  # noqa: PLR0913 - what one wants to ask
     """
     found = await anyio.to_thread.run_sync(workspace.find, path)
     query = [*(["--ignore-case"] if ignore_case else []), "-e", pattern]
-    run = partial(run_rg, commands, workspace)
-    counted = await _count(run, query, found, include)
+    counted = await _count(commands, query, found, include)
     wanted = _first(counted.per_file, max_results)
     lines: list[Line] = []
     if wanted:
@@ -92,27 +91,32 @@ async def grep(  # noqa: PLR0913 - what one wants to ask
         # A name that is no UTF-8 can not be asked for: then all of the folder is shown again.
         broken = any("\ufffd" in each for each in wanted)
         files = [target(found)] if broken else [target(each) for each in wanted]
-        finished = await run([*shape, *query, "--", *files], timeout_s=_SHOW_S)
-        lines = lines_of(finished.output, wanted, most=max_results)
+        finished = await run_rg(commands, [*shape, *query, "--", *files], timeout_s=_SHOW_S)
+        read = partial(lines_of, finished.output, wanted, most=max_results)
+        lines = await anyio.to_thread.run_sync(read)
     return _told(lines, counted, found)
 
 
 async def _count(
-    run: Callable[..., Awaitable[Finished]], query: list[str], folder: str, include: str | None
+    commands: Commands, query: list[str], folder: str, include: str | None
 ) -> _Counted:
     """The matching lines of each file."""
     regex = glob_regex(include) if include else None
     picked = type_filter(include) if include else []
     arguments = ["--count", "--with-filename", *picked, *query, "--", target(folder)]
-    finished = await run(arguments, timeout_s=SEARCH_S)
-    per_file: dict[str, int] = {}
-    for line in finished.output.split("\n"):
-        path, _, count = line.partition("\0")
-        name = plain(path)
-        if count.isdigit() and (regex is None or regex.match(below(name, folder))):
-            per_file[name] = int(count)
+    finished = await run_rg(commands, arguments, timeout_s=SEARCH_S)
+
+    def count_all() -> dict[str, int]:
+        per_file: dict[str, int] = {}
+        for line in finished.output.split("\n"):
+            path, _, count = line.partition("\0")
+            name = plain(path)
+            if count.isdecimal() and (regex is None or regex.match(below(name, folder))):
+                per_file[name] = int(count[:18])
+        return dict(sorted(per_file.items()))
+
     complete = not (finished.timed_out or finished.cut_chars)
-    return _Counted(dict(sorted(per_file.items())), complete)
+    return _Counted(await anyio.to_thread.run_sync(count_all), complete)
 
 
 def _first(per_file: Mapping[str, int], most: int) -> list[str]:

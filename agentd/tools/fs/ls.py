@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agentd.sandbox.workspace import Entry, Workspace
+from agentd.sandbox.workspace import ENTRIES_MOST, Entry, Workspace
 from agentd.toolkit.definition import Effect, tool
 
 _MOST = 1000
@@ -34,5 +34,8 @@ def ls(
     width = max((len(str(entry.size)) for entry in shown), default=0)
     lines = [f"{entry.type:<5} {entry.size:>{width}} {entry.path}" for entry in shown]
     if more:
-        lines.append(f"[{more} more entries are not shown; list a folder below, or less depth]")
+        least = "at least " if len(found) == ENTRIES_MOST else ""
+        lines.append(
+            f"[{least}{more} more entries are not shown; list a folder below, or less depth]"
+        )
     return Listing("\n".join(lines) or "(the folder is empty)", shown, more)

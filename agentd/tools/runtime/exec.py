@@ -1,5 +1,6 @@
 """exec and bash: a command of the model, confined."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ class Executed:
     """`exit_code`: None when it was ended, or goes on in the background under `process_id`.
 
     `cut_chars`: how much of the output is missing in its middle. `exceeded`: the limit that ended
-    it.
+    it. `outside`: it could speak to strangers, so what it printed may be theirs.
     """
 
     content: str
@@ -40,6 +41,12 @@ class Executed:
     cut_chars: int = 0
     duration_s: float = 0.0
     process_id: str | None = None
+    outside: bool = False
+
+    @property
+    def outside_of(self) -> str | None:
+        """Through what strangers may have written the text."""
+        return "exec" if self.outside else None
 
 
 async def start(commands: Commands, branches: Branches, config: Config) -> None:
@@ -82,12 +89,25 @@ def _command(
     return Command(
         argv=[shell, "-c", command],
         timeout_s=timeout,
-        workdir=root / Path(workdir) if workdir else root,
+        workdir=_folder(commands, workdir) if workdir else root,
         environment=env or {},
         stdin=stdin,
         most_chars=_MOST_CHARS,
         network=True,
     )
+
+
+def _folder(commands: Commands, workdir: str) -> Path:
+    """Where it starts: inside, also where nothing confines it."""
+    roots = [each.path for each in commands.roots]
+    asked = Path(os.path.normpath(roots[0] / workdir))
+    if not any(asked.is_relative_to(root) for root in roots):
+        raise ToolError(
+            "outside_workspace",
+            f"{workdir} is outside the workspace",
+            next_action_hint="workdir is a folder of the workspace, relative to it.",
+        )
+    return asked
 
 
 async def reconcile(  # noqa: PLR0913 - what exec takes
@@ -108,7 +128,8 @@ async def reconcile(  # noqa: PLR0913 - what exec takes
     del run, processes, hosts, background
     asked = _command(commands, command, workdir, env, input, timeout)
     found = await branches.reconcile(key, asked)
-    return None if found is None else _executed(found, timeout)
+    outside = commands.settings.grant is not None
+    return None if found is None else _executed(found, timeout, outside=outside)
 
 
 @tool(
@@ -169,9 +190,10 @@ async def exec(  # noqa: PLR0913, A001 - six capabilities, six inputs; its name 
         finished = await hosts.run(
             on_host, stdin=asked.stdin, timeout_s=timeout, most_chars=_MOST_CHARS
         )
-        return _executed(finished, timeout)
+        return _executed(finished, timeout, outside=True)
     if not background:
-        return _executed(await branches.run(key, asked), timeout)
+        outside = commands.settings.grant is not None
+        return _executed(await branches.run(key, asked), timeout, outside=outside)
     if run is None:
         raise ToolError(
             "unavailable",
@@ -184,7 +206,7 @@ async def exec(  # noqa: PLR0913, A001 - six capabilities, six inputs; its name 
     return Executed(f"It runs in the background. {call} shows its output.", process_id=started)
 
 
-def _executed(finished: Finished, timeout_s: float) -> Executed:
+def _executed(finished: Finished, timeout_s: float, *, outside: bool) -> Executed:
     output = plain_text(finished.output).rstrip("\n")
     lines = [output] if output else []
     if finished.timed_out:
@@ -202,4 +224,5 @@ def _executed(finished: Finished, timeout_s: float) -> Executed:
         exceeded=finished.exceeded,
         cut_chars=finished.cut_chars,
         duration_s=round(finished.duration_s, 3),
+        outside=outside,
     )

@@ -57,6 +57,7 @@ async def _reconcile(
     group="vcs",
     effect=Effect.RECONCILABLE,
     reconcile=_reconcile,
+    outside=True,  # what others committed, and what a remote answers
     timeout_s=30,
     slash=r'/git (?P<action>status|commit|push|pull|log)(?: "(?P<message>[^"]+)")?',
 )

@@ -173,6 +173,7 @@ def test_what_the_model_writes_does_not_steer_the_terminal(agentd: Agentd) -> No
         assert "\x1b" not in shown
         assert "␛" in shown
     assert agentd("task", "view", task_id, "--json").json["prompt"].count("\x1b") == 1
+    assert "no\u241b[2J" in agentd("--home", "/no\x1b[2J", "task", "list").err
 
 
 def test_sessions_are_listed_and_spoken_to(agentd: Agentd) -> None:

@@ -1,7 +1,6 @@
 """`agentd <group> <tool>` and `agentd tools`: the same tools that the model gets."""
 
 import json
-import sys
 from pathlib import Path
 
 import anyio
@@ -194,13 +193,3 @@ def test_an_example_in_a_description_keeps_its_lines(agentd: Agentd, home: Path)
     shown = agentd("fs", "apply-patch", "--help").out
     assert "\n  *** Begin Patch\n  *** Add File: new.txt\n  +every line" in shown
     assert "update, move and delete them. All of it,\n  or nothing." in shown
-
-
-def test_a_file_can_not_play_with_the_terminal(
-    agentd: Agentd, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (home / "workspace" / "a.txt").write_text("one\x1b]0;evil\x07\x1b[2J\n\ttwo")
-    assert "\x1b]0;evil" in agentd("fs", "read", "a.txt").out
-    assert "\x1b" not in agentd("fs", "read", "b\x1b[2J").err
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert agentd("fs", "read", "a.txt").out == "0\tone␛]0;evil␇␛[2J\n1\t\ttwo\n"

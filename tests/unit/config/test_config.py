@@ -109,6 +109,8 @@ def test_every_wrong_key_is_named_at_once(home: Path) -> None:
         ("AGENTD_DAEMON__CONCURRENCY", "many", "AGENTD_DAEMON__CONCURRENCY"),
         ("AGENTD_DAEMON__CONCURENCY", "1", "AGENTD_DAEMON__CONCURRENCY"),
         ("AGENTD_NONSENSE", "1", "AGENTD_NONSENSE"),
+        ("AGENTD_COMMANDS__ENVIRONMENT", '["LANG", "MY_KEY"]', "environment.1: MY_KEY looks"),
+        ("AGENTD_HOST_COMMANDS", '[{"argv": []}]', "host_commands.0.argv"),
     ],
 )
 def test_what_is_wrong_in_the_environment_is_named_by_its_variable(

@@ -147,3 +147,12 @@ async def test_cancellation_passes_through(injector: Injector, context: CallCont
             await anyio.sleep(5)
     assert scope.cancelled_caught
     assert len(reached) == 1
+
+
+async def test_of_a_wrong_value_only_the_start_is_said(
+    injector: Injector, context: CallContext
+) -> None:
+    result = await call(tool_of(order), {"count": ["x" * 5000]}, injector, context)
+    assert result.error is not None
+    assert "xxx… (5004 characters)" in result.error
+    assert len(result.error) < 400

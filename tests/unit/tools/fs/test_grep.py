@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agentd.app_tools import make_commands
+from agentd.config import load_config
 from agentd.domain.errors import ToolError
+from agentd.home import make_home
 from agentd.sandbox.commands import Commands
 from agentd.sandbox.roots import Root
 from agentd.sandbox.workspace import Workspace
@@ -152,12 +155,13 @@ async def test_a_file_that_can_not_be_read_hides_no_other(tree: Path, commands: 
     assert {match.path for match in made.matches} >= {"a/x.go", "b.py"}
 
 
-async def test_it_searches_where_nothing_can_be_confined_but_for_a_home_in_the_workspace(
+async def test_it_searches_where_nothing_can_be_confined_unless_that_would_show_a_home(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agentd.sandbox.commands.bwrap_program", lambda: None)
+    make_home(tree / "home")
     made = await found(tree, Commands([Root(tree)]), "needle")
     assert [match.path for match in made.matches] == ["a/x.go", "b.py"]
-    around = Workspace(tree, hidden=[tree / "a"])
+    around = load_config(tree / "home", {"workspace.path": str(tree)})
     with pytest.raises(ToolError, match="can not be confined here"):
-        await grep(around, Commands([Root(tree)]), "needle")
+        await found(tree, make_commands(around), "needle")

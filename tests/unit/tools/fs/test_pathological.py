@@ -2,14 +2,22 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import anyio
 import pytest
 
 from agentd.domain.errors import ToolError
+from agentd.sandbox.commands import Commands
+from agentd.sandbox.roots import Root
+from agentd.sandbox.workspace import Workspace
+from agentd.tools.fs.glob import glob
+from agentd.tools.fs.grep import grep
 from agentd.tools.fs.nearest import hint_at_nearest
 from agentd.tools.fs.patch_format import parse_patch
 from agentd.tools.fs.patch_hunks import apply_hunks
 from agentd.tools.fs.replace import replace
+from tests.confined import needs_sandbox
 
 _MB = 1 << 20
 _HEAD = "*** Begin Patch\n*** Update File: a\n"
@@ -65,3 +73,39 @@ def test_what_is_found_is_still_the_right_place() -> None:
     assert apply_hunks(text, part.hunks, "a") == "a\r\n\r\nb  \r\nc\r\n"  # pyright: ignore[reportAttributeAccessIssue] - it is an update
     found = replace("a\nb\r\nab\n", "a", "x\ny", every=True, path="f")
     assert (found.text, found.lines) == ("x\ny\nb\r\nx\nyb\n", [0, 2])
+
+
+@needs_sandbox
+async def test_a_slow_search_does_not_hold_the_loop(folder: Path, workspace: Workspace) -> None:
+    for number in range(8000):
+        (folder / f"{'ax' * 120}{number}").touch()
+    slow = "[a]{" + ",".join(f"*a*a*x*a*z{each}" for each in range(60)) + "}"
+    commands = Commands([Root(folder)])
+    await commands.features()
+    worst = 0.0
+    async with anyio.create_task_group() as beside:
+
+        async def tick() -> None:
+            nonlocal worst
+            while True:
+                before = anyio.current_time()
+                await anyio.sleep(0.005)
+                worst = max(worst, anyio.current_time() - before)
+
+        beside.start_soon(tick)
+        assert not (await glob(workspace, commands, slow)).paths
+        assert not (await grep(workspace, commands, "a", include=slow)).matches
+        await anyio.sleep(0.01)
+        beside.cancel_scope.cancel()
+    assert worst < 0.15
+
+
+def test_many_names_that_are_alike_do_not_take_long_to_compare(
+    folder: Path, workspace: Workspace
+) -> None:
+    for number in range(3000):
+        (folder / f"{'a' * 150}{number}").touch()
+    begun = time.process_time()
+    with pytest.raises(ToolError, match="does not exist"), workspace.open("a" * 150 + "b"):
+        pass
+    assert time.process_time() - begun < 2
