@@ -11,6 +11,7 @@ bubblewrap.py  what a confined command sees of the machine
 running.py     one that runs, and how all of it ends
 branches.py    commands whose changes count all together, or not at all
 merge.py       how the changes on a branch come to the files
+control_group.py  a control group for each, where the machine lets us make one
 limits.py      how much a command may take
 features.py    what this machine can enforce
 seccomp.py     the system calls that no command needs

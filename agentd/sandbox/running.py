@@ -21,6 +21,7 @@ from anyio.abc import Process
 from agentd.domain.errors import ToolError
 from agentd.domain.ids import new_id
 from agentd.sandbox.bubblewrap import View, bwrap_options
+from agentd.sandbox.control_group import ControlGroup, control_group
 from agentd.sandbox.limits import (
     Limits,
     Watch,
@@ -169,15 +170,16 @@ async def running(launch: Launch) -> AsyncGenerator[Running]:
     status_fd = os.memfd_create("status") if launch.bwrap is not None else None
     try:
         mark = f"{_MARK}={new_id()}"
-        process = await (
-            _plain(launch, mark) if status_fd is None else _confined(launch, status_fd)
-        )
-        made = Running(process, launch, status_fd, mark)
-        try:
-            yield made
-        finally:
-            with anyio.CancelScope(shield=True):
-                await made.aclose()
+        with control_group(launch.limits) as group:
+            process = await (
+                _plain(launch, mark) if status_fd is None else _confined(launch, status_fd, group)
+            )
+            made = Running(process, launch, status_fd, mark)
+            try:
+                yield made
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await made.aclose()
     finally:
         if status_fd is not None:
             os.close(status_fd)
@@ -218,7 +220,7 @@ async def _feed(child: Running, data: bytes) -> None:
     await child.hang_up()
 
 
-async def _confined(launch: Launch, status_fd: int) -> Process:
+async def _confined(launch: Launch, status_fd: int, group: ControlGroup | None) -> Process:
     """It waits for its options until its limits are set."""
     assert launch.bwrap is not None
     filter_fd, there, here = None, -1, -1
@@ -238,6 +240,8 @@ async def _confined(launch: Launch, status_fd: int) -> Process:
         process = await _open(argv, launch, environment={}, workdir=None, pass_fds=handed)
         try:
             limit_process(process.pid, launch.limits)
+            if group is not None:
+                group.add(process.pid)
             with contextlib.suppress(BrokenPipeError):
                 await _write(here, options)
         except BaseException:
