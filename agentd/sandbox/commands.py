@@ -154,7 +154,8 @@ class Commands(Capability):
         view = self._view(command, overlays)
         bwrap = self._bwrap if confined else None
         written = tuple(each.upper for each in overlays)
-        return Launch(bwrap, command.argv, view, self.settings.limits, has_input, written)
+        limits = self.settings.limits
+        return Launch(bwrap, command.argv, view, limits, has_input, written, command.trusted)
 
     def _view(self, command: Command, overlays: Sequence[Overlay] = ()) -> View:
         writable = not command.read_only

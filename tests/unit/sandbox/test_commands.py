@@ -215,7 +215,7 @@ async def test_a_bomb_ends_with_the_limit_that_it_broke(
         ("head -c 3m /dev/zero > big", "File size limit exceeded"),
         ("ulimit -n; ulimit -c; ulimit -t", "64\n0\n7"),
         ("head -c 3m /dev/zero > /tmp/big", "No space left"),
-        ("head -c 300m /dev/zero | tail -c 290m | wc -c", "exhausted"),
+        ("dd if=/dev/zero of=/dev/null bs=300M count=1", "exhausted"),
     ],
 )
 async def test_limits_of_one_process_are_the_kernels(tmp_path: Path, text: str, said: str) -> None:
