@@ -115,6 +115,11 @@ class Processes(Capability):
         if failure is not None:
             raise failure
 
+    @property
+    def has_network(self) -> bool:
+        """Whether what they print may come from strangers."""
+        return self._commands.settings.grant is not None
+
     async def start(self, run: Run, command: Command, shown: str) -> str:
         """The id of the new process. `shown`: the command as people read it. Raises ToolError."""
         if self._tasks is None:

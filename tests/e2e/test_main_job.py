@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.confined import needs_sandbox
 from tests.processes import Home, new_home
 
 _CODE = "def average(numbers):\n    return sum(numbers) / len(numbers) + 1\n"
@@ -110,6 +111,7 @@ def _home(path: Path, origin: Path) -> Home:
     return home
 
 
+@needs_sandbox
 @pytest.mark.timeout(60)
 async def test_a_task_clones_a_repository_mends_it_runs_its_tests_and_commits(
     tmp_path: Path,

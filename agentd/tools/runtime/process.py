@@ -22,12 +22,19 @@ Action = Literal["status", "poll", "input", "signal", "list"]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """`next_offset`: of the next poll."""
+    """`next_offset`: of the next poll. `outside`: strangers may have written the text."""
 
     content: str
     running: bool | None = None
     exit_code: int | None = None
     next_offset: int | None = None
+    outside: bool = False
+    notice: str | None = None
+
+    @property
+    def outside_of(self) -> str | None:
+        """Through what strangers may have written the text."""
+        return "process" if self.outside else None
 
 
 @tool(group="runtime", effect=Effect.EXTERNAL)
@@ -95,8 +102,11 @@ def _poll(processes: Processes, record: ProcessRecord, offset: int | None) -> Sh
         lines.insert(0, f"[{missing} bytes before this are no longer kept]")
     call = f'process(action="poll", process_id="{record.id}", offset={after})'
     how = f"{part.end - after} bytes follow" if part.end > after else _line(record)
-    lines.append(f"[{how}. {call} goes on]" if more or not record.ended_at else f"[{how}]")
-    return Shown("\n".join(lines), record.ended_at is None, record.exit_code, after)
+    notice = f"[{how}. {call} goes on]" if more or not record.ended_at else f"[{how}]"
+    facts = record.ended_at is None, record.exit_code, after
+    if processes.has_network:  # ours stands behind the mark, theirs inside
+        return Shown("\n".join(lines), *facts, outside=True, notice=notice)
+    return Shown("\n".join([*lines, notice]), *facts)
 
 
 def _whole_characters(data: bytes) -> bytes:

@@ -108,8 +108,9 @@ async def test_what_is_hard_to_count_does_not_hold_the_loop(tmp_path: Path, text
         beside.start_soon(tick)
         done = await commands.run(command)
         beside.cancel_scope.cancel()
-    assert worst < 0.4
-    assert done.timed_out or "200 processes and threads" in (done.exceeded or "")
+    assert worst < 2  # seconds; it was as long as the command
+    told = f"{done.exceeded} {done.output}"  # by the watch, or by the kernel before it looked
+    assert done.timed_out or "200 processes and threads" in told or "start new thread" in told
 
 
 async def test_input_that_is_not_read_does_not_pile_up(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -243,3 +244,19 @@ async def store_task(store: Store) -> TaskId:
     tasks = TaskStore(store, HandClock())
     new = NewTask("Work.", enqueued_by="test", session_id=RUN.session_id)
     return (await tasks.enqueue(new)).task.id
+
+
+async def test_what_a_process_with_network_prints_is_marked_as_from_outside(
+    store: Store, tmp_path: Path
+) -> None:
+    async with registry(store, tmp_path) as processes:
+        process_id = await start(processes, "echo theirs")
+        await until(lambda: b"theirs" in processes.output(process_id, 0, 100).data)
+        own = await process(processes, RUN, "poll", process_id)
+        assert (own.outside_of, own.notice) == (None, None)
+        granted = replace(processes._commands.settings, grant=nullcontext)  # type: ignore[arg-type]
+        processes._commands.settings = granted
+        theirs = await process(processes, RUN, "poll", process_id)
+    assert theirs.outside_of == "process"
+    assert theirs.content == "theirs"
+    assert theirs.notice is not None
