@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema
 
 from agentd.domain.jsons import is_array, is_object
@@ -22,8 +21,8 @@ _ROOT = "#"  # no name of a definition
 def input_schema(tool: Tool) -> Schema:
     """The input of a tool: a flat object with `properties` and `required`."""
     if tool.given_input is not None:
-        return normalise(dict(tool.given_input.schema))
-    return normalise(_model_schema(tool.input_model))
+        return normalise(tool.given_input.schema)
+    return normalise(tool.input_document)
 
 
 def output_schema(tool: Tool) -> Schema:
@@ -46,7 +45,7 @@ def value_schema(tool: Tool) -> Schema:
     return schema
 
 
-def normalise(schema: Schema) -> Schema:
+def normalise(schema: Mapping[str, Any]) -> Schema:
     """Any JSON Schema of an input as a flat object; also for schemas that others wrote."""
     clean = _clean(schema, _definitions(schema), ())
     roots: list[list[Schema]] = [clean.pop(key, []) for key in ("anyOf", "oneOf", "allOf")]
@@ -73,10 +72,6 @@ def _referred(reference: str, definitions: Schema) -> Any:
         key = part.replace("~1", "/").replace("~0", "~")
         here = here.get(key) if is_object(here) else None
     return here
-
-
-def _model_schema(model: type[BaseModel]) -> Schema:
-    return TypeAdapter(model).json_schema(mode="validation")
 
 
 def _clean(node: Any, definitions: Schema, inside: tuple[str, ...]) -> Any:

@@ -14,7 +14,7 @@ from agentd.domain.event import Event, EventKind
 from agentd.domain.task import Task
 from agentd.sandbox.code.typescript import find_deno
 from tests.desk import Desk, desk
-from tests.messages_turns import DONE, call
+from tests.messages_turns import DONE, by_prompt, call, script
 
 TOOLS = '''
 from typing import Annotated, Any
@@ -93,6 +93,22 @@ async def ran(path: Path, code: str, **settings: Any) -> AsyncIterator["Ran"]:
         yield Ran(here, await here.journal(task))
 
 
+async def all_ran(path: Path, codes: Sequence[str], **settings: Any) -> list["Ran"]:
+    """Each in a task of its own; one daemon works them all, since it is what takes the time."""
+    language = settings.pop("language", "python")
+    programs = {
+        f"Program {number}.": script(call("execute_code", code=code, language=language), DONE)
+        for number, code in enumerate(codes)
+    }
+    async with desk(path, behave=by_prompt(programs), **settings) as here:
+        (here.config.tools_path / "probe.py").write_text(TOOLS)
+        tasks = [await here.enqueue(prompt) for prompt in programs]
+        await here.drain()
+        ended = [await here.tasks.get(task.id) for task in tasks]
+        assert {task.state for task in ended} == {"completed"}, [task.error for task in ended]
+        return [Ran(here, await here.journal(task)) for task in tasks]
+
+
 class Ran:
     """What came of one program."""
 
@@ -154,71 +170,65 @@ async def test_a_program_can_catch_what_a_call_raised(tmp_path: Path) -> None:
         assert program.told == "not_today: come back\nTomorrow."
 
 
-@pytest.mark.parametrize(
-    ("code", "error_type"),
-    [
-        ("await complete_task(summary='x')", "forbidden_tool"),
-        ("await fail_task(reason='x')", "forbidden_tool"),
-        ("await wait_task(reason='x')", "forbidden_tool"),
-        ("await execute_code(code='1')", "forbidden_tool"),
-        ("await approve()", "forbidden_tool"),
-        ("await launch()", "approval_required"),
-        ("await look()", "invalid_arguments"),
-        ("await look(nome='x')", "invalid_arguments"),
-    ],
-)
-async def test_what_a_program_may_not_call_is_refused(
-    tmp_path: Path, code: str, error_type: str
-) -> None:
-    async with ran(tmp_path, code) as program:
-        assert program.result["error_type"] == "program_error"
+REFUSED = [
+    ("await complete_task(summary='x')", "forbidden_tool"),
+    ("await fail_task(reason='x')", "forbidden_tool"),
+    ("await wait_task(reason='x')", "forbidden_tool"),
+    ("await execute_code(code='1')", "forbidden_tool"),
+    ("await approve()", "forbidden_tool"),
+    ("await launch()", "approval_required"),
+    ("await look()", "invalid_arguments"),
+    ("await look(nome='x')", "invalid_arguments"),
+]
+
+
+async def test_what_a_program_may_not_call_is_refused(tmp_path: Path) -> None:
+    programs = await all_ran(tmp_path, [code for code, _ in REFUSED])
+    for (code, error_type), program in zip(REFUSED, programs, strict=True):
+        assert program.result["error_type"] == "program_error", code
         assert f"RuntimeError: {error_type}: " in program.told
         results = [e.body for e in program.inside if e.kind is EventKind.TOOL_RESULT]
         assert [body["error_type"] for body in results] == [error_type]
 
 
-@pytest.mark.parametrize(
-    ("code", "error_type", "part"),
-    [
-        ("x = 1\ndef (:\n  pass", "syntax_error", "line 2"),
-        ("def f():\n  return 1 / 0\nf()", "program_error", "line 2, in f"),
-        ("await nothing()", "program_error", "NameError: name 'nothing' is not defined"),
-        ("print(nothing)", "program_error", "NameError: name 'nothing' is not defined"),
-        ("await look('a', 1, 2)", "program_error", "TypeError: look() takes 2 arguments, got 3"),
-        ("await look('a', name='b')", "program_error", "TypeError: look() got 'name' twice"),
-        ("await look({1, (2, print)})", "program_error", "can not be sent"),
-        ("note('lost')\n1", "not_awaited", "note (line 1)"),
-        ("print", "invalid_result", "nothing that JSON knows"),
-        ("a = [0] * 99\nfor _ in range(9): a = [a] * 99\na", "invalid_result", "larger than"),
-        ("a = [0] * 99\nfor _ in range(9): a = [a] * 99\nawait look(a)", "program_error", "larger"),
-        ("x = 'x' * 2_000_000\nawait look(x)", "program_error", "larger than"),
-        ("for n in range(99): await look(str(n))", "too_many_calls", "may call 25 tools"),
-        ("while True: look('a')", "too_many_calls", "25 not"),
-        ("def f(): f()\nf()", "program_error", "RecursionError"),
-        ("a = 'x'\nwhile True: a += a", "out_of_memory", "memory limit exceeded"),
-        ("while True: print('x' * 9999)", "too_much_output", "more than 1048576 bytes"),
-    ],
-)
-async def test_a_broken_program_is_told_where_and_why(
-    tmp_path: Path, code: str, error_type: str, part: str
-) -> None:
-    async with ran(tmp_path, code) as program:
-        assert (program.result["error_type"], part in program.told) == (error_type, True), (
-            program.told
-        )
+BROKEN = [
+    ("x = 1\ndef (:\n  pass", "syntax_error", "line 2"),
+    ("def f():\n  return 1 / 0\nf()", "program_error", "line 2, in f"),
+    ("await nothing()", "program_error", "NameError: name 'nothing' is not defined"),
+    ("print(nothing)", "program_error", "NameError: name 'nothing' is not defined"),
+    ("await look('a', 1, 2)", "program_error", "TypeError: look() takes 2 arguments, got 3"),
+    ("await look('a', name='b')", "program_error", "TypeError: look() got 'name' twice"),
+    ("await look({1, (2, print)})", "program_error", "can not be sent"),
+    ("note('lost')\n1", "not_awaited", "note (line 1)"),
+    ("print", "invalid_result", "nothing that JSON knows"),
+    ("a = [0] * 99\nfor _ in range(9): a = [a] * 99\na", "invalid_result", "larger than"),
+    ("a = [0] * 99\nfor _ in range(9): a = [a] * 99\nawait look(a)", "program_error", "larger"),
+    ("x = 'x' * 2_000_000\nawait look(x)", "program_error", "larger than"),
+    ("for n in range(99): await look(str(n))", "too_many_calls", "may call 25 tools"),
+    ("while True: look('a')", "too_many_calls", "25 not"),
+    ("def f(): f()\nf()", "program_error", "RecursionError"),
+    ("a = 'x'\nwhile True: a += a", "out_of_memory", "memory limit exceeded"),
+    ("while True: print('x' * 9999)", "too_much_output", "more than 1048576 bytes"),
+]
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "while True: pass",
-        "try:\n  while True: pass\nexcept BaseException: pass",
-        "import time\nwhile True: time.sleep(0.1)",
-        "import asyncio\nwhile True: await asyncio.sleep(0.1)",
-    ],
-)
-async def test_a_program_that_does_not_end_is_ended(tmp_path: Path, code: str) -> None:
-    async with ran(tmp_path, code, code__seconds=0.3) as program:
+async def test_a_broken_program_is_told_where_and_why(tmp_path: Path) -> None:
+    programs = await all_ran(tmp_path, [code for code, _, _ in BROKEN])
+    for (code, error_type, part), program in zip(BROKEN, programs, strict=True):
+        found = program.result["error_type"], part in program.told
+        assert found == (error_type, True), f"{code}\n{program.told}"
+
+
+ENDLESS = [
+    "while True: pass",
+    "try:\n  while True: pass\nexcept BaseException: pass",
+    "import time\nwhile True: time.sleep(0.1)",
+    "import asyncio\nwhile True: await asyncio.sleep(0.1)",
+]
+
+
+async def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    for program in await all_ran(tmp_path, ENDLESS, code__seconds=0.3):
         assert program.result["error_type"] == "timeout", program.told
         assert "longer than 0.3 s" in program.told
 
@@ -264,39 +274,39 @@ async def test_a_typescript_program_calls_tools_over_its_own_channel(tmp_path: P
         }
 
 
+BROKEN_TYPESCRIPT = [
+    ("const x = 1;\nconst y: = 2;", "syntax_error", "program.ts:2"),
+    ("const x = 1;\nthrow new Error('boo');", "program_error", "program.ts:2"),
+    ("const x = 1;\n\nawait refuse({});", "program_error", "refuse (program.ts:3)"),
+    ("await refuse({});", "program_error", "ToolError: not_today: come back\nTomorrow."),
+    ("await complete_task({summary: 'x'});", "program_error", "ToolError: forbidden_tool: "),
+    ("await approve({});", "program_error", "ToolError: forbidden_tool: "),
+    ("await launch({});", "program_error", "ToolError: approval_required: "),
+    ("await look({nome: 'x'});", "program_error", "ToolError: invalid_arguments: "),
+    ("await look('x');", "program_error", "look takes one object"),
+    ("await look({name: 'x'.repeat(2000000)});", "program_error", "are larger than"),
+    ("note({text: 'lost'}); return 1;", "not_awaited", "note (line 1)"),
+    ("await new Promise(() => {});", "program_error", "never comes"),
+    ("for (let n = 0; n < 99; n++) await look({name: 'x'});", "too_many_calls", "25 tools"),
+    ("for (;;) console.log('x'.repeat(9999));", "too_much_output", "1048576 bytes"),
+    ("function f() { f(); }\nf();", "program_error", "Maximum call stack"),
+]
+
+
 @typescript
-@pytest.mark.parametrize(
-    ("code", "error_type", "part"),
-    [
-        ("const x = 1;\nconst y: = 2;", "syntax_error", "program.ts:2"),
-        ("const x = 1;\nthrow new Error('boo');", "program_error", "program.ts:2"),
-        ("const x = 1;\n\nawait refuse({});", "program_error", "refuse (program.ts:3)"),
-        ("await refuse({});", "program_error", "ToolError: not_today: come back\nTomorrow."),
-        ("await complete_task({summary: 'x'});", "program_error", "ToolError: forbidden_tool: "),
-        ("await approve({});", "program_error", "ToolError: forbidden_tool: "),
-        ("await launch({});", "program_error", "ToolError: approval_required: "),
-        ("await look({nome: 'x'});", "program_error", "ToolError: invalid_arguments: "),
-        ("await look('x');", "program_error", "look takes one object"),
-        ("await look({name: 'x'.repeat(2000000)});", "program_error", "are larger than"),
-        ("note({text: 'lost'}); return 1;", "not_awaited", "note (line 1)"),
-        ("await new Promise(() => {});", "program_error", "never comes"),
-        ("for (let n = 0; n < 99; n++) await look({name: 'x'});", "too_many_calls", "25 tools"),
-        ("for (;;) console.log('x'.repeat(9999));", "too_much_output", "1048576 bytes"),
-        ("function f() { f(); }\nf();", "program_error", "Maximum call stack"),
-    ],
-)
-async def test_a_broken_typescript_program_is_told_where_and_why(
-    tmp_path: Path, code: str, error_type: str, part: str
-) -> None:
-    async with ran(tmp_path, code, language="typescript") as program:
-        assert (program.result["error_type"], part in program.told) == (error_type, True), (
-            program.told
-        )
+@pytest.mark.timeout(60)  # Deno is started for each
+async def test_a_broken_typescript_program_is_told_where_and_why(tmp_path: Path) -> None:
+    programs = await all_ran(
+        tmp_path, [code for code, _, _ in BROKEN_TYPESCRIPT], language="typescript"
+    )
+    for (code, error_type, part), program in zip(BROKEN_TYPESCRIPT, programs, strict=True):
+        found = program.result["error_type"], part in program.told
+        assert found == (error_type, True), f"{code}\n{program.told}"
 
 
 @typescript
 async def test_a_typescript_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
-    async with ran(tmp_path, "for (;;);", language="typescript", code__seconds=0.5) as program:
+    async with ran(tmp_path, "for (;;);", language="typescript", code__seconds=0.3) as program:
         assert program.result["error_type"] == "timeout"
 
 
