@@ -1,18 +1,22 @@
 """Real agentd processes: the daemon and the command line, as their users run them."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import anyio
+import structlog
 
+from agentd.cli.main import invoke
 from agentd.home import make_home
 
 
@@ -42,6 +46,15 @@ class Home:
                 self.command(*arguments), env=self.environment, check=False
             )
         return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    async def run_here(self, *arguments: str) -> "Finished":
+        """`agentd ARGUMENTS` in a thread: for what is not about processes, half a second less."""
+        out, err, logs = io.StringIO(), io.StringIO(), structlog.get_config()
+        with mock.patch.dict(os.environ, self.environment, clear=True):
+            with redirect_stdout(out), redirect_stderr(err):
+                code = await anyio.to_thread.run_sync(invoke, list(arguments))
+            structlog.configure(**logs)
+        return Finished(code, out.getvalue(), err.getvalue())
 
     async def enqueue(self, prompt: str, *options: str) -> str:
         """The id of the new task."""

@@ -20,14 +20,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     if not (beside / "mcp-server-time").exists() and shutil.which("mcp-server-time") is None:
         pytest.skip("mcp-server-time (extra dev) is not installed")
     monkeypatch.chdir(tmp_path)
-    made = new_home(tmp_path)
-    # The commands run elsewhere, and shall find this agentd.
-    return Home(made.path, {**made.variables, "PYTHONPATH": str(Path(__file__).parents[2])})
+    return new_home(tmp_path)
 
 
 @pytest.mark.timeout(90)
 async def test_the_commands_of_the_guide_to_mcp(home: Home, tmp_path: Path) -> None:
-    await run_all(home, commands(_DOCUMENT), tmp_path)
+    await run_all(home, commands(_DOCUMENT), tmp_path, here=True)
 
 
 def test_the_servers_of_the_guide_to_mcp() -> None:
