@@ -14,6 +14,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from agentd.cli.context import Opened, open_store
+from agentd.cli.mcp_serve import make_home_server
+from agentd.config import load_config
 from tests.processes import Home, new_home
 
 pytestmark = pytest.mark.timeout(60)  # several processes one after another
@@ -47,6 +50,18 @@ async def http(home: Home) -> AsyncIterator[tuple[str, str]]:
             assert await process.wait() == 0
 
 
+@asynccontextmanager
+async def client_here(home: Path, **settings: Any) -> AsyncIterator[Client]:
+    """Of the same server without a process and its pipes. `settings`: those of section `mcp`."""
+    config = load_config(home, {f"mcp.{name}": value for name, value in settings.items()})
+    async with (
+        open_store(config) as store,
+        make_home_server(Opened(config, store)) as server,
+        Client(server) as client,
+    ):
+        yield client
+
+
 async def test_a_client_enqueues_a_task_and_gets_its_output(home: Home) -> None:
     told: list[str | None] = []
 
@@ -69,7 +84,7 @@ async def test_a_client_enqueues_a_task_and_gets_its_output(home: Home) -> None:
 
 
 async def test_what_is_offered_reads_or_fills_the_queue(home: Home) -> None:
-    async with Client(stdio(home)) as client:
+    async with client_here(home.path) as client:
         listed = await client.list_tools()
         unknown: Any = await client.call_tool("write_file", {"path": "x", "content": "y"})
     names = {tool.name for tool in listed.tools}
@@ -84,8 +99,8 @@ async def test_what_is_offered_reads_or_fills_the_queue(home: Home) -> None:
 
 
 async def test_more_is_offered_by_configuration(tmp_path: Path) -> None:
-    home = new_home(tmp_path, MCP__SERVE='["write*"]')
-    async with Client(stdio(home)) as client:
+    home = new_home(tmp_path)
+    async with client_here(home.path, serve=["write*"]) as client:
         written: Any = await client.call_tool("write_file", {"path": "x", "content": "y"})
     assert not written.is_error
     assert (home.workspace / "x").read_text() == "y"

@@ -161,16 +161,18 @@ async def test_an_answer_that_does_not_do_is_asked_for_again(tmp_path: Path) -> 
     assert "not of type 'integer'" in (again.waiting_reason or "")
 
 
-@pytest.mark.parametrize("behaviour", ["plain", "stubborn"])
-async def test_kill_9_of_the_daemon_leaves_no_process(tmp_path: Path, behaviour: str) -> None:
-    mark = f"{tmp_path}-{behaviour}"
+async def test_kill_9_of_the_daemon_leaves_no_process(tmp_path: Path) -> None:
+    behaviours = ("plain", "stubborn")
+    marks = {name: f"{tmp_path}-{name}" for name in behaviours}
     home = new_home(tmp_path, AGENT__MODEL="scripted:demo")
-    configure(home.path, server=entry(behaviour, env={"AGENTD_TEST_MARK": mark}))
+    entries = {name: entry(name, env={"AGENTD_TEST_MARK": marks[name]}) for name in behaviours}
+    configure(home.path, **entries)
     async with home.daemon("--json") as daemon:
-        await daemon.logged("MCP server is ready")
-        assert len(marked(mark)) >= 2
+        await daemon.logged("MCP server is ready", times=len(behaviours))
+        # The guard and the server; the stubborn one has a child, too.
+        assert [len(marked(marks[name])) for name in behaviours] == [2, 3]
         daemon.signal(signal.SIGKILL)
-        await until(lambda: not marked(mark))
+        await until(lambda: not any(marked(mark) for mark in marks.values()))
 
 
 async def test_a_stopped_daemon_leaves_no_process(tmp_path: Path) -> None:
