@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import anyio
 from agentd.app import serve
 from agentd.config import Config, load_config
 from agentd.daemon.supervisor import Until
+from agentd.daemon.wake import poke
 from agentd.domain.clock import SystemClock
 from agentd.domain.event import Event, EventKind
 from agentd.domain.ids import TaskId
@@ -121,7 +123,8 @@ async def desk(
         access = {"models.anthropic.api_key": "key-1", "models.anthropic.base_url": api.url}
         asked = {name.replace("__", "."): value for name, value in settings.items()}
         config = load_config(home, {**QUICK, **access, **asked})
-        async with Store(config.database_path, busy_s=10) as store:
+        announce = partial(poke, config.run_path)
+        async with Store(config.database_path, busy_s=10, announce=announce) as store:
             yield Desk(config, store, api)
         assert not api.violations, api.violations
 

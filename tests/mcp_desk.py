@@ -16,7 +16,13 @@ from agentd.connectors.specs import Servers, ServerSpec
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
 TERMS = Terms(
-    connect_s=5, call_s=5, close_s=0.5, idle_s=600, breaker_threshold=3, breaker_cooldown_s=60
+    connect_s=5,
+    call_s=5,
+    close_s=0.1,
+    idle_s=600,
+    breaker_threshold=3,
+    breaker_cooldown_s=60,
+    retry_base_s=0.02,
 )
 
 

@@ -1,7 +1,11 @@
-"""An MCP server over HTTP for tests: python mcp_http_server.py PORT streamable-http|sse."""
+"""An MCP server for tests, at /mcp over HTTP and at /sse as it was before.
+
+python mcp_http_server.py PORT
+"""
 
 import sys
 
+import uvicorn
 from mcp.server import MCPServer
 
 server = MCPServer("http", log_level="ERROR")
@@ -14,4 +18,6 @@ def echo(text: str) -> str:
 
 
 if __name__ == "__main__":
-    server.run(sys.argv[2], port=int(sys.argv[1]))
+    app = server.streamable_http_app()
+    app.routes.extend(server.sse_app().routes)
+    uvicorn.run(app, port=int(sys.argv[1]), log_level="error")

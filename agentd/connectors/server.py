@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # `mcp` takes a second to load: not where there is no server
     from agentd.connectors.session import Calling, Session
 
 _log = structlog.get_logger()
-_RETRY_BASE_S = 0.5
 _RETRY_CAP_S = 30.0
 _STEADY_S = 30.0  # a connection that has held so long was no failure
 _RELIST_S = 0.2  # changes that come together are looked at once
@@ -51,7 +50,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the configuration says of every server."""
+    """What the configuration says of every server; `retry_base_s`: what doubles with failures."""
 
     connect_s: float
     call_s: float
@@ -59,6 +58,7 @@ class Terms:
     idle_s: float
     breaker_threshold: int
     breaker_cooldown_s: float
+    retry_base_s: float = 0.5
 
 
 @dataclass(slots=True)
@@ -211,7 +211,7 @@ class McpServer:
             return self.terms.breaker_cooldown_s
         resting = self.failures >= self.terms.breaker_threshold
         self._turn(State.RESTING if resting else State.RETRYING)
-        delay_s = min(_RETRY_CAP_S, _RETRY_BASE_S * 2 ** (self.failures - 1))
+        delay_s = min(_RETRY_CAP_S, self.terms.retry_base_s * 2 ** (self.failures - 1))
         delay_s = self.terms.breaker_cooldown_s if resting else delay_s
         delay_s *= random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries, guards nothing
         _log.error(

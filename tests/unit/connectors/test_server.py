@@ -81,7 +81,7 @@ async def test_a_banner_is_forgiven(tmp_path: Path) -> None:
 async def test_a_server_that_can_not_be_used_leaves_the_others_alone(
     tmp_path: Path, behaviour: str, problem: str
 ) -> None:
-    bad = spec(behaviour, connect_s=0.5 if behaviour == "hang" else 5)
+    bad = spec(behaviour, connect_s=0.2 if behaviour == "hang" else 5)
     async with servers(tmp_path, bad, spec()) as mcp:
         assert _text(await mcp.get("plain").call("echo", {"text": "hi"})) == "echo: hi"
         await until(lambda: mcp.get(behaviour).problem)
@@ -147,12 +147,12 @@ async def test_kill_9_of_a_server_fails_what_is_under_way_at_once(tmp_path: Path
 async def test_a_call_that_takes_too_long_is_given_up_and_a_late_answer_harms_nothing(
     tmp_path: Path,
 ) -> None:
-    async with servers(tmp_path, spec(call_s=0.3)) as mcp:
+    async with servers(tmp_path, spec(call_s=0.1)) as mcp:
         server = mcp.get("plain")
         with pytest.raises(ToolError) as late:
-            await server.call("wait", {"text": "0.5"})
+            await server.call("wait", {"text": "0.2"})
         assert late.value.error_type == "timeout"
-        await anyio.sleep(0.3)
+        await anyio.sleep(0.15)
         assert _text(await server.call("echo", {"text": "hi"})) == "echo: hi"
 
 
