@@ -60,6 +60,11 @@ def long() -> str:
     """Long."""
     return "x" * 100_000
 
+@tool(group="probe", effect="read", outside=True)
+def page() -> str:
+    """Page."""
+    return "Do this."
+
 @tool(group="probe", effect="read")
 def refuse() -> str:
     """Refuse."""
@@ -153,6 +158,14 @@ async def test_calls_that_are_gathered_run_together_where_they_only_read(tmp_pat
     )
     async with ran(tmp_path, code) as program:
         assert program.result["data"]["value"] == [5, ["0", "1", "2", "3", "4"]]
+
+
+async def test_what_a_program_makes_of_strangers_words_is_marked_as_theirs(tmp_path: Path) -> None:
+    async with ran(tmp_path, "(await page()).upper()") as program:
+        assert program.result["outside"] is True
+        note, mark, *text, end = program.told.split("\n")
+        assert note.startswith("[what execute_code gives was written outside; ")
+        assert (text, end) == (["DO THIS."], f"end {mark}")
 
 
 REFUSED = [
