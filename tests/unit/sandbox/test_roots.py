@@ -45,7 +45,7 @@ def kind(workspace: Workspace, path: Path | str, data: bytes | None = None) -> s
     return caught.value.error_type
 
 
-@pytest.mark.requirement("S2-12")
+@pytest.mark.requirement("S2-12", "C28")
 def test_further_roots_are_reached_by_absolute_paths_and_links(
     base: Path, workspace: Workspace
 ) -> None:
@@ -60,6 +60,7 @@ def test_further_roots_are_reached_by_absolute_paths_and_links(
     assert workspace.find("to_data/file.txt") == str(base / "data/file.txt")
 
 
+@pytest.mark.requirement("C28")
 @pytest.mark.parametrize("path", ["../data/file.txt", "to_other/file.txt", "{base}/other/file.txt"])
 def test_what_is_in_no_root_is_outside(path: str, base: Path, workspace: Workspace) -> None:
     assert kind(workspace, path.format(base=base)) == "outside_workspace"
