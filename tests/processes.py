@@ -1,19 +1,20 @@
-"""Real agentd processes: the daemon and the command line, as their users run them."""
+"""Real agentd processes: the daemon and the command line (forks of a warm one: tests/warm.py)."""
 
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import anyio
 
 from agentd.home import make_home
+from tests import warm
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,16 @@ class Home:
 
     async def run(self, *arguments: str, timeout_s: float = 15) -> "Finished":
         """Run `agentd ARGUMENTS` to its end."""
-        with anyio.fail_after(timeout_s):
-            done = await anyio.run_process(
-                self.command(*arguments), env=self.environment, check=False
-            )
-        return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+        with anyio.fail_after(timeout_s), TemporaryFile() as out:
+            process = warm.start(arguments, self.environment, out.fileno())
+            try:
+                err = b"".join([piece async for piece in process])
+                code = await process.wait()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await process.aclose()
+            out.seek(0)
+            return Finished(code, out.read().decode(), err.decode())
 
     async def enqueue(self, prompt: str, *options: str) -> str:
         """The id of the new task."""
@@ -58,16 +64,12 @@ class Home:
     @asynccontextmanager
     async def daemon(self, *options: str) -> AsyncIterator["Daemon"]:
         """`agentd run` in the background; killed after the block if it is still there."""
-        process = await anyio.open_process(
-            self.command("run", *options), env=self.environment, stdout=subprocess.DEVNULL
-        )
+        process = warm.start(["run", *options], self.environment)
         daemon = Daemon(process)
         try:
             await daemon.logged("daemon started")
             yield daemon
         finally:
-            if process.returncode is None:
-                process.kill()
             with anyio.CancelScope(shield=True):
                 await process.aclose()
 
@@ -82,7 +84,7 @@ class Finished:
 class Daemon:
     """`lines`: what it has logged so far, as JSON objects."""
 
-    def __init__(self, process: anyio.abc.Process) -> None:
+    def __init__(self, process: warm.Process) -> None:
         self._process = process
         self._text = ""
         self.lines: list[dict[str, Any]] = []
@@ -113,8 +115,7 @@ class Daemon:
                 return await self._process.wait()
 
     async def _read(self) -> None:
-        assert self._process.stderr is not None
-        self._text += (await self._process.stderr.receive()).decode()
+        self._text += (await self._process.receive()).decode()
         *whole, self._text = self._text.split("\n")
         for line in whole:
             try:
