@@ -9,8 +9,9 @@ from typing import Any
 import anyio
 import pytest
 
-from agentd.sandbox.commands import Command, Commands, CommandSettings, Finished
+from agentd.sandbox.commands import Command, Commands, CommandSettings
 from agentd.sandbox.features import Features
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.roots import Root
 
 

@@ -1,15 +1,15 @@
-"""Real agentd processes: the daemon and the command line, as their users run them."""
+"""Real agentd processes: the daemon and the command line (forks of a warm one: tests/warm.py)."""
 
 import io
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 from unittest import mock
 
@@ -18,6 +18,7 @@ import structlog
 
 from agentd.cli.main import invoke
 from agentd.home import make_home
+from tests import warm
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,16 @@ class Home:
 
     async def run(self, *arguments: str, timeout_s: float = 15) -> "Finished":
         """Run `agentd ARGUMENTS` to its end."""
-        with anyio.fail_after(timeout_s):
-            done = await anyio.run_process(
-                self.command(*arguments), env=self.environment, check=False
-            )
-        return Finished(done.returncode, done.stdout.decode(), done.stderr.decode())
+        with anyio.fail_after(timeout_s), TemporaryFile() as out:
+            process = warm.start(arguments, self.environment, out.fileno())
+            try:
+                err = b"".join([piece async for piece in process])
+                code = await process.wait()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await process.aclose()
+            out.seek(0)
+            return Finished(code, out.read().decode(), err.decode())
 
     async def run_here(self, *arguments: str) -> "Finished":
         """`agentd ARGUMENTS` in a thread: for what is not about processes, half a second less."""
@@ -71,16 +77,12 @@ class Home:
     @asynccontextmanager
     async def daemon(self, *options: str) -> AsyncIterator["Daemon"]:
         """`agentd run` in the background; killed after the block if it is still there."""
-        process = await anyio.open_process(
-            self.command("run", *options), env=self.environment, stdout=subprocess.DEVNULL
-        )
+        process = warm.start(["run", *options], self.environment)
         daemon = Daemon(process)
         try:
             await daemon.logged("daemon started")
             yield daemon
         finally:
-            if process.returncode is None:
-                process.kill()
             with anyio.CancelScope(shield=True):
                 await process.aclose()
 
@@ -95,7 +97,7 @@ class Finished:
 class Daemon:
     """`lines`: what it has logged so far, as JSON objects."""
 
-    def __init__(self, process: anyio.abc.Process) -> None:
+    def __init__(self, process: warm.Process) -> None:
         self._process = process
         self._text = ""
         self.lines: list[dict[str, Any]] = []
@@ -126,8 +128,7 @@ class Daemon:
                 return await self._process.wait()
 
     async def _read(self) -> None:
-        assert self._process.stderr is not None
-        self._text += (await self._process.stderr.receive()).decode()
+        self._text += (await self._process.receive()).decode()
         *whole, self._text = self._text.split("\n")
         for line in whole:
             try:

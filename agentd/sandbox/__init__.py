@@ -8,7 +8,8 @@ receipts.py    what an edit is about to do, on the disk before it does it
 edits.py       edits that a crash does not leave half done
 commands.py    confined commands: the only way by which tools start a process
 bubblewrap.py  what a confined command sees of the machine
-running.py     one that runs, and how all of it ends
+running.py     one that runs, confined or not, and how all of it ends
+finish.py      one from its start to its end
 branches.py    commands whose changes count all together, or not at all
 merge.py       how the changes on a branch come to the files
 control_group.py  a control group for each, where the machine lets us make one
@@ -18,7 +19,6 @@ seccomp.py     the system calls that no command needs
 tree.py        the processes that a process has started
 capture.py     the start and the end of an output
 terminal.py    output without what would steer a terminal
-apart.py       parsers of strangers' files, in a process of their own
 egress.py      where tools and commands may connect to
 addresses.py   which addresses are public
 http.py        HTTP to the outside: what tools ask, and what they get

@@ -23,7 +23,8 @@ from agentd.domain.clock import Clock
 from agentd.domain.errors import ToolError
 from agentd.domain.run import CallKey
 from agentd.sandbox.bubblewrap import Overlay, branch_of, make_branch
-from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.limits import is_disk_limit
 from agentd.sandbox.merge import merge, remove_tree
 

@@ -11,13 +11,13 @@ from agentd.domain.capability import Capability
 from agentd.domain.errors import ToolError
 from agentd.domain.ids import new_id
 from agentd.sandbox.bubblewrap import Overlay, View, bwrap_program, make_branch
-from agentd.sandbox.capture import Capture
 from agentd.sandbox.features import Features, explain_failure, machine_filters, without_bwrap
+from agentd.sandbox.finish import Finished, finish
 from agentd.sandbox.limits import Limits
 from agentd.sandbox.merge import remove_tree
 from agentd.sandbox.network import Granted
 from agentd.sandbox.roots import Root
-from agentd.sandbox.running import Launch, Running, attend, running
+from agentd.sandbox.running import Launch, Running, running
 
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _BASIC = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}  # noqa: S108 - its own
@@ -46,22 +46,6 @@ class Command:
     binds: Sequence[tuple[Path, Path]] = ()
     network: bool = False
     trusted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How a command ended. `exit_code`: None when it was ended by its time or a limit.
-
-    `output`: standard output and error as they came, the middle cut out where it was too long;
-    `cut_chars`: how much is missing. `exceeded`: the limit that ended it, in words.
-    """
-
-    exit_code: int | None
-    output: str
-    cut_chars: int
-    timed_out: bool
-    duration_s: float
-    exceeded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +84,7 @@ class Commands(Capability):
         """
         async with self._granted(command) as granted:
             launch = await self._launch(granted, has_input=bool(command.stdin), overlays=overlays)
-            return await self._finish(launch, command)
+            return await _finish(launch, command)
 
     @asynccontextmanager
     async def start(self, command: Command) -> AsyncGenerator[Running]:
@@ -171,21 +155,6 @@ class Commands(Capability):
             hidden=self.settings.hidden,
         )
 
-    async def _finish(self, launch: Launch, command: Command) -> Finished:
-        started = anyio.current_time()
-        capture = Capture(command.most_chars)
-        code: int | None = None
-        async with running(launch) as child:
-            with anyio.move_on_after(command.timeout_s):
-                code = await attend(child, command.stdin, capture.feed)
-            failure = child.failure()
-        capture.feed(b"", final=True)
-        output, took_s = capture.text(), anyio.current_time() - started
-        if failure is not None:
-            raise _not_run(output or failure)
-        code, timed_out = (None, False) if child.exceeded else (code, code is None)
-        return Finished(code, output, capture.cut_chars, timed_out, took_s, child.exceeded)
-
     async def _probe(self) -> Features:
         if self._bwrap is None:
             return without_bwrap()
@@ -218,10 +187,16 @@ class Commands(Capability):
         limits = Limits(disk_least_mb=0)  # a disk that is full just now says nothing
         launch = Launch(self._bwrap, command.argv, view, limits, has_input=False)
         try:
-            done = await self._finish(launch, command)
+            done = await _finish(launch, command)
         except ToolError as error:
             return error.message
         return None if done.exit_code == 0 else done.output
+
+
+async def _finish(launch: Launch, command: Command) -> Finished:
+    return await finish(
+        launch, command.stdin, timeout_s=command.timeout_s, most_chars=command.most_chars
+    )
 
 
 def _forget(probe: Path) -> None:
@@ -229,11 +204,3 @@ def _forget(probe: Path) -> None:
     with suppress(OSError):
         remove_tree(probe)
         probe.parent.rmdir()
-
-
-def _not_run(said: str) -> ToolError:
-    """What bwrap said instead of running the command."""
-    with suppress(ValueError):
-        folder = said[said.index("Can't chdir to ") :].removeprefix("Can't chdir to ")
-        return ToolError("not_found", f"there is no folder {folder.partition(':')[0]}")
-    return ToolError("sandbox_failed", f"the command could not be confined: {said.strip()}")

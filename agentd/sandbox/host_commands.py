@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentd.domain.capability import Capability
-from agentd.sandbox.commands import Finished
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.host_process import run_on_host, small_environment
 from agentd.sandbox.ssh import SshAccess, ssh_arguments
 

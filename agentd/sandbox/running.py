@@ -1,7 +1,8 @@
 """A command that runs: its process, its output, its limits, and how all of it ends.
 
-A confined one is `bwrap`, whose child is the first process of a namespace: when that is killed, the
-kernel kills everything in it, wherever it has gone. bwrap and that first process end with us, too.
+Every command of agentd is started here. A confined one is `bwrap`, whose child is the first process
+of a namespace: when that is killed, the kernel kills everything in it, wherever it has gone. bwrap
+and that first process end with us, too. A plain one is found by its tree, its group and its mark.
 """
 
 import contextlib
@@ -42,6 +43,7 @@ _MARK = "AGENTD_COMMAND"
 class Launch:
     """What to start. `bwrap`: None is a plain process. `has_input`: it will be sent something.
 
+    `limits`: None for what the owner has configured to run outside; nobody counts that, either.
     `written`: the folders that hold what it writes, where it is known. `trusted`: a program of ours
     that ends soon; nobody counts what it takes, which would cost more than it does.
     """
@@ -49,7 +51,7 @@ class Launch:
     bwrap: Path | None
     argv: Sequence[str]
     view: View
-    limits: Limits
+    limits: Limits | None
     has_input: bool
     written: tuple[Path, ...] = ()
     trusted: bool = False
@@ -70,10 +72,6 @@ class Running:
     def pid(self) -> int:
         """Of the process that we have started: bwrap, or the command itself."""
         return self._process.pid
-
-    @property
-    def is_trusted(self) -> bool:
-        return self._launch.trusted
 
     async def wait(self) -> int:
         """The exit code; a command that a signal ended has 128 and its number, as in a shell."""
@@ -113,6 +111,8 @@ class Running:
     async def watch(self) -> None:
         """Kill it when it takes too much; `exceeded` then says what. Until cancelled."""
         launch = self._launch
+        if launch.limits is None or launch.trusted:
+            return
         watch = Watch(launch.limits, launch.view.roots[0].path, launch.written)
         await watch.run(self.pid, self._exceed)
 
@@ -127,6 +127,8 @@ class Running:
             send(descendants(self.pid)[:1], signal.SIGKILL)
         else:
             send(self._pids(), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -176,7 +178,8 @@ async def running(launch: Launch) -> AsyncGenerator[Running]:
     status_fd = os.memfd_create("status") if launch.bwrap is not None else None
     try:
         mark = f"{_MARK}={new_id()}"
-        with nullcontext() if launch.trusted else control_group(launch.limits) as group:
+        limits = None if launch.trusted else launch.limits
+        with nullcontext() if limits is None else control_group(limits) as group:
             process = await (
                 _plain(launch, mark) if status_fd is None else _confined(launch, status_fd, group)
             )
@@ -205,8 +208,7 @@ async def attend(child: Running, stdin: bytes | None, heard: Callable[[bytes], N
 
     async with anyio.create_task_group() as beside:
         beside.start_soon(listen)
-        if not child.is_trusted:
-            beside.start_soon(child.watch)
+        beside.start_soon(child.watch)
         if stdin is not None:
             beside.start_soon(_feed, child, stdin)
         try:
@@ -230,6 +232,7 @@ async def _feed(child: Running, data: bytes) -> None:
 async def _confined(launch: Launch, status_fd: int, group: ControlGroup | None) -> Process:
     """It waits for its options until its limits are set."""
     assert launch.bwrap is not None
+    assert launch.limits is not None
     filter_fd, there, here = None, -1, -1
     try:
         program = seccomp_filter()
@@ -278,11 +281,11 @@ async def _write(fd: int, data: bytes) -> None:
 async def _plain(launch: Launch, mark: str) -> Process:
     name, _, value = mark.partition("=")
     environment = {**launch.view.environment, name: value}
-    argv = limited_from_start(launch.argv, launch.limits)
-    process = await _open(
-        argv, launch, environment=environment, workdir=launch.view.workdir, pass_fds=[]
-    )
-    limit_process(process.pid, launch.limits)
+    limits, workdir = launch.limits, launch.view.workdir
+    argv = launch.argv if limits is None else limited_from_start(launch.argv, limits)
+    process = await _open(argv, launch, environment=environment, workdir=workdir, pass_fds=[])
+    if limits is not None:
+        limit_process(process.pid, limits)
     return process
 
 

@@ -72,9 +72,10 @@ class Trigger:
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The first occurrence later than `moment`; None: there is none any more."""
-        # An interval also gives `moment` itself, and reckons in floats.
-        now = moment if self.every_s is None else moment + timedelta(milliseconds=1)
-        found = self.inner.get_next_fire_time(None, now)
+        found = self.inner.get_next_fire_time(None, moment)
+        if self.every_s is not None and found is not None and found <= moment:
+            # An interval also gives `moment` itself, or, reckoning in floats, what is just before.
+            found = self.inner.get_next_fire_time(None, moment + timedelta(milliseconds=1))
         # In the hour that autumn repeats, cron gives times of its first pass.
         while found is not None and found <= moment:
             later = self.inner.get_next_fire_time(None, found)

@@ -12,7 +12,8 @@ import pytest
 
 from agentd.sandbox.battery.attacks import ATTACKS, KINDS, Attack
 from agentd.sandbox.battery.prove import Bounds, Outcome, Proof, Verdict
-from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.roots import Root
 from agentd.store.files import silent
 

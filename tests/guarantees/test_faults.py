@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -162,7 +163,9 @@ async def test_an_outage_that_outlasts_the_retries_costs_attempts_and_no_task(
         left -= 1
         return failure if left >= 0 else DONE
 
-    quick = {"models__retry_attempts": 2, "models__stall_seconds": 0.2}
+    quick: dict[str, Any] = {"models__retry_attempts": 2}
+    if failure.fault == "stall":  # the others are not to stall because this machine is busy
+        quick["models__stall_seconds"] = 0.5
     quick |= {"models__breaker_threshold": 100}  # else the second run waits for its cooldown
     again = {"agent__max_attempts": 3, "agent__attempt_base_seconds": 0}
     async with desk(tmp_path, behave=behave, **quick, **again) as at:

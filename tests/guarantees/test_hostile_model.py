@@ -1,6 +1,8 @@
 """A model that wants out: every attack of tests/hostile/, through the dispatch of the tools."""
 
+import importlib
 import json
+import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from agentd.config import load_config
 from agentd.home import make_home
 from agentd.store.store import Store
 from agentd.toolkit.definition import Tool
-from tests.hostile.attacks import GROUPS, Attack
+from tests.hostile.attacks import GROUPS, Attack, on_granted_names, on_names
+from tests.hostile.nameserver import lying
 from tests.hostile.world import KEY, VARIABLE, World, hostile_world
 
 
@@ -22,6 +25,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     (home / "agentd.toml").write_text(f'[models.anthropic]\napi_key = "{KEY}"\n')
     (home / "agentd.toml").chmod(0o600)
     monkeypatch.setenv("SOME_TOKEN", VARIABLE)
+    monkeypatch.setattr(socket, "getaddrinfo", lying(socket.getaddrinfo))
+    monkeypatch.setattr(importlib.import_module("agentd.tools.web.web_fetch"), "_TIMEOUT_S", 0.3)
     with hostile_world(tmp_path, home) as made:
         yield made
 
@@ -36,6 +41,27 @@ def test_there_are_enough_attacks() -> None:
 @pytest.mark.parametrize("group", GROUPS)
 async def test_no_attack_gets_out(group: str, world: World) -> None:
     assert not await _won(world, list(GROUPS[group]()))
+
+
+@pytest.mark.timeout(60)
+async def test_no_name_leads_a_granted_command_inside(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENTD_COMMANDS__NETWORK", "filtered")
+    assert not await _won(world, list(on_granted_names()))
+
+
+async def test_a_name_that_leads_inside_is_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the owner allows what it leads to, the same name wins, for a command as well."""
+    name = "later-0.evil.test"
+    allowed = f'["{name}:{world.port}"]'
+    monkeypatch.setenv("AGENTD_EGRESS__PRIVATE", allowed)
+    monkeypatch.setenv("AGENTD_COMMANDS__NETWORK", "filtered")
+    attacks = [each for each in on_names() if f"//{name}:" in each.input["url"]]
+    for some in (attacks[1:], list(on_granted_names())):
+        assert [*(await _won(world, some)).values()] == [["reached 127.0.0.1"]]
 
 
 async def test_an_attack_that_gets_out_is_seen(world: World) -> None:

@@ -52,7 +52,7 @@ async def main():
         while True:
             enqueued = await tasks.enqueue(NewTask("Work.", enqueued_by="test"))
             print(enqueued.task.id, flush=True)
-            await anyio.sleep(0.3)
+            await anyio.sleep(0.1)
 
 anyio.run(main)
 """

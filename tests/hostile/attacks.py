@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.hostile.nameserver import ANSWERS
+
 
 @dataclass(frozen=True)
 class Attack:
@@ -251,6 +253,24 @@ def on_urls() -> Iterator[Attack]:
         yield Attack("web_fetch", {"url": url})
 
 
+def on_names() -> Iterator[Attack]:
+    """To be tried with the name server of tests/hostile/nameserver.py; each name several times."""
+    for name in ANSWERS:
+        for time in range(3):
+            yield Attack("web_fetch", {"url": f"http://{name}:@PORT@/{time}"})
+
+
+def on_granted_names() -> Iterator[Attack]:
+    """The same by a command that was granted network."""
+    lines = [
+        "import urllib.request",
+        f"for name in {[*ANSWERS] * 3}:",
+        "    try: print(urllib.request.urlopen(f'http://{name}:@PORT@/', timeout=0.3).read())",
+        "    except OSError as error: print(name, error)",
+    ]
+    yield Attack("exec", {"command": "python3 -S -", "input": "\n".join(lines)})
+
+
 def on_results() -> Iterator[Attack]:
     for ref in ("../../outside/secret.txt", "' OR 1=1 --", "lr_*", "%", "\u0000", "lr_" + "0" * 32):
         yield Attack("read_large_result", {"id": ref})
@@ -264,5 +284,6 @@ GROUPS = {
     "patches": on_patches,
     "commands": on_commands,
     "urls": on_urls,
+    "names": on_names,
     "results": on_results,
 }

@@ -20,7 +20,8 @@ import anyio
 
 from agentd.sandbox.battery.arena import Arena, made_arena
 from agentd.sandbox.battery.attacks import ATTACKS, Attack
-from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.finish import Finished
 
 _END = """
 import json as _json, sys as _sys

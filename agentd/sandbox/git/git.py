@@ -15,8 +15,9 @@ import anyio
 
 from agentd.domain.capability import Capability
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Commands, Finished
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.egress import Egress
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.git.address import parse_address
 from agentd.sandbox.git.mirror import Mirror, mirror_path
 from agentd.sandbox.git.repository import Facts, Repository

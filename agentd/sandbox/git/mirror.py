@@ -18,7 +18,7 @@ from pathlib import Path
 import anyio
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Finished
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.git.address import Address
 from agentd.sandbox.host_process import run_on_host, small_environment
 from agentd.sandbox.ssh import SshAccess, ssh_arguments

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.roots import Root
 
 _MOST_CHARS = 20_000

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.finish import Finished
 
 SEARCH_S = 10.0
 _OUTPUT_MOST_CHARS = 16 * 1024 * 1024

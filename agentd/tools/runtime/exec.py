@@ -14,7 +14,8 @@ from agentd.domain.errors import ToolError
 from agentd.domain.run import CallKey, Run
 from agentd.processes.registry import Processes
 from agentd.sandbox.branches import Branches
-from agentd.sandbox.commands import Command, Commands, Finished
+from agentd.sandbox.commands import Command, Commands
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.host_commands import HostCommands
 from agentd.sandbox.limits import is_disk_limit
 from agentd.sandbox.terminal import plain_text

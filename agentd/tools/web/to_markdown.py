@@ -1,9 +1,10 @@
 """A script: HTML in UTF-8 on standard input becomes Markdown on standard output.
 
-to_markdown.py URL MOST_CHARS, run by readable.py in a process of its own. Text that the page hides
-from its readers is left out. Fails when the page is nested too deeply to be shown whole.
+to_markdown.py PACKAGES URL MOST_CHARS, run by readable.py in a confined process. Text that the page
+hides from its readers is left out. Fails when the page is nested too deeply to be shown whole.
 """
 
+import os
 import resource
 import sys
 
@@ -12,7 +13,9 @@ _MEMORY_BYTES = 2 << 30
 _UNSEEN = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas")
 
 
-def main(url: str, most_chars: int) -> int:
+def main(packages: str, url: str, most_chars: int) -> int:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what a library says there is none of the page
+    sys.path.append(packages)
     resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -43,4 +46,4 @@ def main(url: str, most_chars: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2])))
+    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))

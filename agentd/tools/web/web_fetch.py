@@ -8,6 +8,7 @@ import anyio
 from pydantic import Field
 
 from agentd.domain.errors import ToolError
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.http import Answer, Http, Request
 from agentd.toolkit.definition import Effect, tool
 from agentd.tools.web.charset import decode
@@ -53,6 +54,7 @@ class Fetched:
 )
 async def web_fetch(
     http: Http,
+    commands: Commands,
     url: Annotated[str, Field(min_length=1, description="An absolute http or https URL.")],
 ) -> Fetched:
     """Fetch a page of the web as text: HTML as Markdown, JSON and other text as it is.
@@ -69,12 +71,12 @@ async def web_fetch(
                 timeout_s=_TIMEOUT_S,
             )
             answer = (await http.send(asked)).checked()
-            return await _fetched(answer)
+            return await _fetched(answer, commands)
     except TimeoutError as error:
         raise ToolError("timeout", f"{url} took longer than {_TIMEOUT_S:g} s") from error
 
 
-async def _fetched(answer: Answer) -> Fetched:
+async def _fetched(answer: Answer, commands: Commands) -> Fetched:
     kind = answer.content_type or ("application/octet-stream" if b"\0" in answer.body else "")
     _check_is_text(answer, kind)
     said = answer.headers.get("content-type", "")
@@ -83,7 +85,7 @@ async def _fetched(answer: Answer) -> Fetched:
     if kind in _HTML or (
         not kind and text.lstrip()[:15].lower().startswith(("<!doctype", "<html"))
     ):
-        page = await readable(text, answer.url)
+        page = await readable(text, answer.url, commands)
         title, text = page.title, page.text
     text = _UNSEEN.sub("", text)
     size = len(answer.body)

@@ -58,6 +58,7 @@ def made(result: ToolResult, *secrets: Secret, bounds: Bounds = _BOUNDS) -> NewE
     return layer(*secrets, bounds=bounds).event("c1", "probe", result)
 
 
+@pytest.mark.requirement("C20")
 @given(st.text(st.sampled_from("aé☃😀\r\n"), max_size=300))
 def test_up_to_the_bound_it_is_shown_whole_and_beyond_it_is_stored_whole(text: str) -> None:
     event = made(ToolResult.success(text))
@@ -83,6 +84,7 @@ def test_the_same_result_in_a_session_is_stored_once() -> None:
     assert made(ToolResult.success("y" * 500)).large != one.large
 
 
+@pytest.mark.requirement("C20")
 @pytest.mark.parametrize(("own", "shown"), [(30, 30), (90, 80), (300, 200), (9000, 200)])
 def test_a_result_may_say_how_much_of_it_is_shown(own: int, shown: int) -> None:
     event = made(ToolResult(ok=True, content="x" * 200, inline_chars=own))
@@ -91,6 +93,7 @@ def test_a_result_may_say_how_much_of_it_is_shown(own: int, shown: int) -> None:
     assert (found and found[2]) == {30: "1", 80: "2", 200: None}[shown]
 
 
+@pytest.mark.requirement("C20")
 def test_the_ceiling_holds_for_all() -> None:
     event = made(ToolResult(ok=True, content="x" * 401, inline_chars=9000))
     assert event.body["content"].count("x") == 80
@@ -221,6 +224,7 @@ def add_tools(at: Desk) -> None:
     (at.config.tools_path / "made.py").write_text(_TOOLS)
 
 
+@pytest.mark.requirement("C20")
 async def test_a_model_reads_a_long_result_to_its_end(tmp_path: Path) -> None:
     told: list[str] = []
     async with desk(tmp_path, behave=reads_all("numbers", 30_000, told)) as at:

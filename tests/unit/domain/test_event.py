@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from agentd.domain.event import storable
 
 _TEXT = st.text(st.characters(exclude_categories=[]))  # halves of surrogate pairs included
-_BODIES = st.dictionaries(_TEXT, st.recursive(_TEXT | st.integers() | st.none(), st.lists))
+_BODIES = st.dictionaries(
+    _TEXT, st.recursive(_TEXT | st.integers() | st.none(), st.lists, max_leaves=12), max_size=6
+)
 
 
 @given(_BODIES)

@@ -162,6 +162,7 @@ async def test_a_command_that_takes_too_long_is_asked_to_end(tmp_path: Path) -> 
     assert "me, too" in done.output
 
 
+@pytest.mark.requirement("C7")
 async def test_what_does_not_end_when_it_is_asked_is_killed_after_5_seconds(
     tmp_path: Path,
 ) -> None:

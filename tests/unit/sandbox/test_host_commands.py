@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from agentd.domain.errors import ToolError
-from agentd.sandbox.commands import Finished
+from agentd.sandbox.finish import Finished
 from agentd.sandbox.host_commands import HostCommand, HostCommands, SshPlace
 from agentd.sandbox.ssh import SshAccess
 from tests.sshd import Sshd, running_sshd
@@ -121,7 +121,7 @@ async def test_when_its_time_is_over_all_of_it_ends(tmp_path: Path) -> None:
 async def test_what_heeds_no_term_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentd.sandbox.host_process.GRACE_S", 0.1)
+    monkeypatch.setattr("agentd.sandbox.running._PATIENCE_S", 0.1)
     line = "trap '' TERM; echo $$ > pid; while true; do sleep 0.05; done"
     done = await run(commands(tmp_path, "sh", "-c", line), timeout_s=0.5)
     assert done.timed_out

@@ -45,7 +45,7 @@ def kind(workspace: Workspace, path: Path | str, data: bytes | None = None) -> s
     return caught.value.error_type
 
 
-@pytest.mark.requirement("S2-12")
+@pytest.mark.requirement("S2-12", "C28")
 def test_further_roots_are_reached_by_absolute_paths_and_links(
     base: Path, workspace: Workspace
 ) -> None:
@@ -60,6 +60,7 @@ def test_further_roots_are_reached_by_absolute_paths_and_links(
     assert workspace.find("to_data/file.txt") == str(base / "data/file.txt")
 
 
+@pytest.mark.requirement("C28")
 @pytest.mark.parametrize("path", ["../data/file.txt", "to_other/file.txt", "{base}/other/file.txt"])
 def test_what_is_in_no_root_is_outside(path: str, base: Path, workspace: Workspace) -> None:
     assert kind(workspace, path.format(base=base)) == "outside_workspace"
@@ -145,9 +146,10 @@ def test_a_folder_that_another_process_swaps_for_a_link_leads_nowhere(base: Path
     arguments = [str(base / "work" / "inner"), str(base / "work" / "beside")]
     seen: set[str] = set()
     refused: list[str] = []
+    raced = {"changed_meanwhile", "not_a_folder"}  # between the check and the use
     with subprocess.Popen([sys.executable, "-c", _SWAPPER, *arguments]) as process:
         try:
-            while not seen or len(refused) < 2000:
+            while not seen or len(refused) < 2000 or not {*refused} & raced:
                 assert process.poll() is None
                 try:
                     seen.add(content(workspace, "inner/file.txt"))
@@ -158,7 +160,6 @@ def test_a_folder_that_another_process_swaps_for_a_link_leads_nowhere(base: Path
         finally:
             process.kill()
     assert seen == {"work/inner"}
-    assert "changed_meanwhile" in refused or "not_a_folder" in refused
     assert (base / "other" / "file.txt").read_text() == "other"
     assert [path.name for path in (base / "other").iterdir()] == ["file.txt"]
 

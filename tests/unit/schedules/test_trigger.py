@@ -97,6 +97,24 @@ def test_a_moment_is_due_once() -> None:
     assert trigger.next_after(due) is None
 
 
+@given(
+    seconds=st.integers(1, 200_000),
+    began_us=st.integers(0, 999_999),
+    number=st.integers(1, 1_000_000),
+    beside_us=st.one_of(st.integers(-1100, 1100), st.integers(-(10**9), 10**9)),
+)
+def test_an_interval_leaves_none_out_however_close_one_asks(
+    seconds: int, began_us: int, number: int, beside_us: int
+) -> None:
+    began = _NOW.replace(microsecond=began_us)
+    step = timedelta(seconds=seconds)
+    first = began.replace(microsecond=0) + step
+    moment = first + number * step + timedelta(microseconds=beside_us)
+    passed = max(0, (moment - first) // step + 1)
+    found = read_trigger(f"every {seconds}s", "UTC", began).next_after(moment)
+    assert found == first + passed * step
+
+
 _UNREADABLE = ["", "soon", "every", "every now", "every 0s", "every 200000d", "2026-13-01T00:00"]
 _UNREADABLE += ["* * * *", "* * * * * *", "60 * * * *", "0 9 * * 8", "@reboot"]
 

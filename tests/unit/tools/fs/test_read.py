@@ -1,6 +1,7 @@
 """read and read_file: pages (agentd/tools/fs/pages.py)."""
 
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,22 @@ def test_a_page_is_50_kb_and_512_kb_at_the_most(
     assert page.lines == most // 100
     assert page.more
     assert f"[{1_000_000 - page.lines * 100} bytes follow. Go on with" in page.content
+
+
+@pytest.mark.parametrize("line", [b"a line\n", b"x" * 1_000_003 + b"\n"])
+def test_a_page_takes_no_more_memory_than_it_shows(
+    line: bytes, folder: Path, workspace: Workspace
+) -> None:
+    most_bytes: dict[int, int] = {}
+    for size in (4 << 20, 64 << 20):
+        lines = size // len(line)
+        (folder / "big.txt").write_bytes(line * lines)
+        tracemalloc.start()
+        assert read(workspace, "big.txt", offset=lines - 1).lines == 1
+        most_bytes[size] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    small, large = most_bytes.values()
+    assert large < 1.2 * small < 6 << 20
 
 
 @pytest.mark.requirement("S2-10")

@@ -57,7 +57,7 @@ async def test_exec_takes_a_folder_variables_and_input(tmp_path: Path) -> None:
         assert background.error_type == "unavailable"
 
 
-@pytest.mark.requirement("S2-21")
+@pytest.mark.requirement("S2-21", "C7")
 async def test_exec_has_half_an_hour_and_at_least_ten_seconds(tmp_path: Path) -> None:
     async with toolbox(tmp_path) as (tools, ask):
         found = tools.registry.find("exec")
@@ -69,7 +69,7 @@ async def test_exec_has_half_an_hour_and_at_least_ten_seconds(tmp_path: Path) ->
         assert refused.error_type == "invalid_arguments"
 
 
-@pytest.mark.requirement("S2-22")
+@pytest.mark.requirement("S2-22", "C7")
 async def test_exec_keeps_100_000_characters_and_counts_the_rest(tmp_path: Path) -> None:
     async with toolbox(tmp_path) as (_, ask):
         done = await ask("exec", command="head -c 250000 /dev/zero | tr '\\0' x; echo end")
@@ -79,7 +79,7 @@ async def test_exec_keeps_100_000_characters_and_counts_the_rest(tmp_path: Path)
         assert "[… 150004 characters are missing here …]" in done.content
 
 
-@pytest.mark.requirement("S4-06")
+@pytest.mark.requirement("S4-06", "C7")
 async def test_bash_is_exec_with_markers_and_thirty_seconds(tmp_path: Path) -> None:
     async with toolbox(tmp_path) as (tools, ask):
         bash = tools.registry.find("bash")

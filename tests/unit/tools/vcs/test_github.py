@@ -144,7 +144,7 @@ async def test_a_commit_that_a_crash_cut_off_is_found_by_its_call(git: Git, fold
     assert await reconcile(git, KEY, "push") is None
 
 
-@pytest.mark.requirement("S3-16")
+@pytest.mark.requirement("S3-16", "C26")
 def test_it_is_called_github_and_git_is_its_command() -> None:
     made = tool_of(github)
     assert made is not None

@@ -13,7 +13,9 @@ import pytest
 
 from agentd.domain.errors import ToolError
 from agentd.home import make_home
+from agentd.sandbox.commands import Commands
 from agentd.sandbox.http import Http
+from agentd.sandbox.roots import Root
 from agentd.toolkit.definition import Effect, tool_of
 from agentd.toolkit.discover import discover
 from agentd.tools.web.web_fetch import Fetched, web_fetch
@@ -33,9 +35,12 @@ PAGE = """<!DOCTYPE html><html><head><title>A &amp; B</title><base href="/base/"
 <script>steal()</script></body></html>"""
 
 
+COMMANDS = Commands([Root(Path(__file__).parent, writable=False)])
+
+
 async def fetched(page: bytes, path: str = "/") -> Fetched:
     async with Site({path: page}) as site:
-        return await web_fetch(Http(egress_for(site)), site.url(path))
+        return await web_fetch(Http(egress_for(site)), COMMANDS, site.url(path))
 
 
 async def error_of(page: bytes) -> ToolError:
@@ -48,7 +53,7 @@ async def error_of(page: bytes) -> ToolError:
 async def test_html_becomes_markdown_of_what_a_reader_sees() -> None:
     async with Site({"/a/": redirect("/page"), "/page": answer(200, PAGE.encode())}) as site:
         site.pages["/page"] = answer(200, PAGE.encode(), content_type="text/html; charset=utf-8")
-        got = await web_fetch(Http(egress_for(site)), site.url("/a/"))
+        got = await web_fetch(Http(egress_for(site)), COMMANDS, site.url("/a/"))
         url = site.url("/page")
         link = site.url("/base/rel?a=1&b=2")
     first, title, _, *text = got.content.splitlines()
@@ -82,7 +87,7 @@ async def test_fifteen_seconds_is_the_limit_in_all(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "_TIMEOUT_S", 0.1)
     async with Site({"/": drip}) as site:
         with pytest.raises(ToolError) as caught:
-            await web_fetch(Http(egress_for(site)), site.url("/"))
+            await web_fetch(Http(egress_for(site)), COMMANDS, site.url("/"))
     assert caught.value.error_type == "timeout"
 
 
