@@ -14,7 +14,6 @@ from agentd.domain.clock import SystemClock
 from agentd.domain.ids import TaskId
 from agentd.domain.task import NewTask, TaskState
 from agentd.store.tasks import TaskStore
-from tests.forked_daemons import drained
 from tests.processes import Home, new_home
 
 EFFECTS = ("read", "idempotent", "transactional", "reconcilable", "external")
@@ -154,7 +153,7 @@ async def kill_at(boundary: str, folder: Path) -> dict[str, Cell]:
     async with open_store(load_config(home.path)) as store:
         tasks = TaskStore(store, SystemClock())
         made = {effect: await _enqueue(tasks, effect, folder) for effect in EFFECTS}
-        ends = await drained(home, len(EFFECTS) + 1)
+        ends = [(await home.run("run", "--drain")).code for _ in range(len(EFFECTS) + 1)]
         assert ends == [-9] * len(EFFECTS) + [0], ends
         cells: dict[str, Cell] = {}
         for effect, task_id in made.items():

@@ -1,22 +1,18 @@
 """Real agentd processes: the daemon and the command line (forks of a warm one: tests/warm.py)."""
 
-import io
 import json
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
-from unittest import mock
 
 import anyio
-import structlog
 
-from agentd.cli.main import invoke
 from agentd.home import make_home
 from tests import warm
 
@@ -52,15 +48,6 @@ class Home:
                     await process.aclose()
             out.seek(0)
             return Finished(code, out.read().decode(), err.decode())
-
-    async def run_here(self, *arguments: str) -> "Finished":
-        """`agentd ARGUMENTS` in a thread: for what is not about processes, half a second less."""
-        out, err, logs = io.StringIO(), io.StringIO(), structlog.get_config()
-        with mock.patch.dict(os.environ, self.environment, clear=True):
-            with redirect_stdout(out), redirect_stderr(err):
-                code = await anyio.to_thread.run_sync(invoke, list(arguments))
-            structlog.configure(**logs)
-        return Finished(code, out.getvalue(), err.getvalue())
 
     async def enqueue(self, prompt: str, *options: str) -> str:
         """The id of the new task."""

@@ -15,7 +15,6 @@ from agentd.domain.clock import SystemClock
 from agentd.domain.ids import TaskId
 from agentd.domain.task import NewTask, Task
 from agentd.store.tasks import TaskStore
-from tests.forked_daemons import drained
 from tests.kill_matrix import EFFECTS, TOOLS
 from tests.processes import Home, new_home
 
@@ -73,7 +72,7 @@ async def killed_at(boundary: str, language: str, folder: Path) -> tuple[Task, d
     async with open_store(load_config(home.path)) as store:
         tasks = TaskStore(store, SystemClock())
         task_id = await _enqueue(tasks, language, folder)
-        ends = await drained(home, len(EFFECTS) + 1)
+        ends = [(await home.run("run", "--drain")).code for _ in range(len(EFFECTS) + 1)]
         assert ends == [-9] * len(EFFECTS) + [0], ends
         task = await tasks.get(task_id)
         made_by_probe = [each for each in await tasks.list() if each.enqueued_by == "probe"]

@@ -11,8 +11,10 @@ import contextlib
 import fcntl
 import functools
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -24,7 +26,7 @@ from pathlib import Path
 
 import anyio
 
-_IMPORTS = ("agentd.cli.main", "agentd.app", "agentd.cli.run", "agentd.models.anthropic")
+_PACKAGES = ("agentd.cli", "agentd.tools", "agentd.connectors", "agentd.models", "agentd.daemon")
 _LONGEST = 1 << 20
 _PIPE_BYTES = 1 << 20
 _HANDED = 4  # standard input, output, error; where the exit code is told
@@ -61,8 +63,10 @@ class Process:
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
+        """Nothing, when it has ended already."""
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     async def aclose(self) -> None:
         """Kill it if it is still there."""
@@ -176,8 +180,9 @@ def _reap(children: dict[int, int]) -> None:
 
 
 def _main() -> None:
-    for name in _IMPORTS:
-        __import__(name)
+    for package in map(importlib.import_module, _PACKAGES):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     from agentd.cli.main import main  # noqa: PLC0415 - the tests import this file, too
 
     gc.collect()

@@ -50,16 +50,14 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-async def run_all(
-    home: Home, lines: list[str], folder: Path, known: str | None = None, *, here: bool = False
-) -> None:
-    """`known`: what ID stands for; a task if nothing else is said. `here`: in this process."""
+async def run_all(home: Home, lines: list[str], folder: Path, known: str | None = None) -> None:
+    """`known`: what ID stands for; a task if nothing else is said."""
     os.chdir(folder)
     if known is None and any("ID" in shlex.split(line) for line in lines):
         known = await home.enqueue("An earlier task.")
     for line in lines:
         words = [known or word if word == "ID" else word for word in shlex.split(line)][1:]
-        done = await (home.run_here(*words) if here else home.run(*words))
+        done = await home.run(*words)
         assert done.code == 0, f"{line}\n{done.out}{done.err}"
 
 

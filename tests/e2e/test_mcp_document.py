@@ -25,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 @pytest.mark.timeout(90)
 async def test_the_commands_of_the_guide_to_mcp(home: Home, tmp_path: Path) -> None:
-    await run_all(home, commands(_DOCUMENT), tmp_path, here=True)
+    await run_all(home, commands(_DOCUMENT), tmp_path)
 
 
 def test_the_servers_of_the_guide_to_mcp() -> None:

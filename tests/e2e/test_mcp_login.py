@@ -62,21 +62,21 @@ def home(tmp_path: Path) -> Home:
 
 async def test_a_login_is_kept_and_refreshed_without_anybody(home: Home) -> None:
     async with guarded(life_s=1) as base, httpx2.AsyncClient() as http:
-        assert (await home.run_here("mcp", "add", "guarded", "--url", f"{base}/mcp")).code == 0
-        asked = await home.run_here("mcp", "call", "guarded", "whoami")
+        assert (await home.run("mcp", "add", "guarded", "--url", f"{base}/mcp")).code == 0
+        asked = await home.run("mcp", "call", "guarded", "whoami")
         assert asked.code == 1
         assert "agentd mcp login guarded" in asked.err
         await log_in(home)
         (kept,) = (home.path / "mcp-tokens").iterdir()
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         before = await counts(base)
-        called = await home.run_here("mcp", "call", "guarded", "whoami")
+        called = await home.run("mcp", "call", "guarded", "whoami")
         assert (called.code, called.out.strip()) == (0, "somebody"), called.err
         after = await counts(base)
         assert after["refresh_token"] > before.get("refresh_token", 0)
         assert after["authorization_code"] == 1
         await http.post(f"{base}/revoke?all")
-        asked = await home.run_here("mcp", "call", "guarded", "whoami")
+        asked = await home.run("mcp", "call", "guarded", "whoami")
         assert (asked.code, asked.out) == (1, "")
         assert "agentd mcp login guarded" in asked.err
 
@@ -87,16 +87,16 @@ async def test_a_browser_brings_the_code_back(tmp_path: Path) -> None:
     home = new_home(tmp_path)
     environment = {**home.environment, "BROWSER": f"{sys.executable} {opener} %s"}
     async with guarded(life_s=3600) as base:
-        await home.run_here("mcp", "add", "guarded", "--url", f"{base}/mcp")
+        await home.run("mcp", "add", "guarded", "--url", f"{base}/mcp")
         with anyio.fail_after(15):
             done = await anyio.run_process(
                 home.command("mcp", "login", "guarded"), env=environment, check=False
             )
         assert done.returncode == 0, done.stderr
-        assert (await home.run_here("mcp", "call", "guarded", "whoami")).out.strip() == "somebody"
+        assert (await home.run("mcp", "call", "guarded", "whoami")).out.strip() == "somebody"
         async with httpx2.AsyncClient() as http:
             await http.post(f"{base}/revoke")
-        again = await home.run_here("mcp", "call", "guarded", "whoami")
+        again = await home.run("mcp", "call", "guarded", "whoami")
         assert again.out.strip() == "somebody", "a token that was refused is replaced"
-        assert (await home.run_here("mcp", "logout", "guarded")).code == 0
+        assert (await home.run("mcp", "logout", "guarded")).code == 0
         assert not list((home.path / "mcp-tokens").iterdir())

@@ -126,7 +126,7 @@ async def test_over_http_only_the_token_lets_in(home: Home) -> None:
 
 
 async def test_no_port_is_opened_to_others(home: Home) -> None:
-    done = await home.run_here("mcp", "serve", "--http", "0.0.0.0:0")
+    done = await home.run("mcp", "serve", "--http", "0.0.0.0:0")
     assert done.code == 2
     assert "loopback" in done.err
 
@@ -134,8 +134,8 @@ async def test_no_port_is_opened_to_others(home: Home) -> None:
 @pytest.mark.requirement("S4-24", "S4-25")
 async def test_the_bundled_server_tells_of_the_machine(tmp_path: Path) -> None:
     home = new_home(tmp_path)
-    assert (await home.run_here("mcp", "add", "system-info")).code == 0
-    listed = await home.run_here("mcp", "tools", "system-info", "--json")
+    assert (await home.run("mcp", "add", "system-info")).code == 0
+    listed = await home.run("mcp", "tools", "system-info", "--json")
     rows = json.loads(listed.out)
     assert {row["name"] for row in rows} == {
         "system-info__system_info",
