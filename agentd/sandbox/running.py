@@ -1,6 +1,6 @@
 """A command that runs: its process, its output, its limits, and how all of it ends.
 
-Every command of agentd is started here. A confined one is `bwrap`, whose child is the first process
+Every command is started here. A confined one is `bwrap`, whose child is the first process
 of a namespace: when that is killed, the kernel kills everything in it, wherever it has gone. bwrap
 and that first process end with us, too. A plain one is found by its tree, its group and its mark.
 """
