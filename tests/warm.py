@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import fcntl
 import functools
-import gc
 import importlib
 import json
 import os
@@ -185,8 +184,6 @@ def _main() -> None:
             importlib.import_module(module.name)
     from agentd.cli.main import main  # noqa: PLC0415 - the tests import this file, too
 
-    gc.collect()
-    gc.freeze()  # or each fork would copy what its first collection touches
     arguments = serve(socket.socket(fileno=int(sys.argv[1])))
     if arguments is not None:
         sys.argv = ["agentd", *arguments]
