@@ -3,7 +3,8 @@
 closed ──failures──► open ──cooldown──► probing (one call) ──answer──► closed
                        ▲                      └──failure──► open
 Only failures of the provider count: overload, outage, silence, a broken stream. One that refuses a
-request has answered it.
+request has answered it. Calls that were under way together fail together, and count as one: fifty
+workers would else take every hiccup for an outage.
 """
 
 from collections.abc import Generator
@@ -54,6 +55,7 @@ class Breaker:
     cooldown_s: float = 60.0
     rest_cap_s: float = 300.0
     _failures: int = 0
+    _counted: int = 0  # failures ever
     _open_until: float | None = None
     _probing: bool = False
     _last_error: str | None = None
@@ -75,11 +77,12 @@ class Breaker:
         if self.wait_s() > 0:
             raise BreakerOpen
         probe = self._probing = self._open_until is not None
+        counted = self._counted
         try:
             yield
         except ModelError as error:
             if error.retryable:
-                self._failed(error, probe=probe)
+                self._failed(error, probe=probe, news=counted == self._counted)
             else:
                 self._answered()
             raise
@@ -108,9 +111,12 @@ class Breaker:
             _log.info("provider answers again", provider=self.provider)
         self._failures, self._open_until, self._probing = 0, None, False
 
-    def _failed(self, error: ModelError, *, probe: bool) -> None:
-        self._failures += 1
+    def _failed(self, error: ModelError, *, probe: bool, news: bool) -> None:
+        """`news`: no failure was counted since the call began."""
         self._last_error = error.message
+        if news:
+            self._failures += 1
+            self._counted += 1
         if probe:
             self._probing = False
             self._open(error)

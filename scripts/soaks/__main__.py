@@ -177,6 +177,8 @@ def _home(folder: Path, url: str) -> Home:
         MODELS__RETRY_BASE_SECONDS="0.1",
         MODELS__RETRY_CAP_SECONDS="1",
         MODELS__STALL_SECONDS="3",
+        # An outage lasts two seconds here, so a minute of rest would be most of the soak.
+        MODELS__BREAKER_COOLDOWN_SECONDS="2",
         DAEMON__CONCURRENCY="8",
         DAEMON__DRAIN_SECONDS="5",
         WATCHDOG__INTERVAL_SECONDS="5",

@@ -49,6 +49,18 @@ def test_it_opens_after_that_many_failures_in_a_row(breaker: Breaker) -> None:
     assert breaker.wait_s() == 60
 
 
+def test_calls_that_fail_together_count_once(breaker: Breaker) -> None:
+    error = ModelError(Kind.OVERLOADED, "made up")
+    for _ in range(2):
+        calls = [breaker.call() for _ in range(50)]
+        for each in calls:
+            each.__enter__()
+        for each in calls:
+            assert not each.__exit__(ModelError, error, None)
+    assert breaker.report().failures == 2
+    assert not refuses(breaker)
+
+
 @pytest.mark.parametrize("kind", list(Kind))
 def test_only_failures_of_the_provider_count(kind: Kind, breaker: Breaker) -> None:
     for _ in range(10):
