@@ -61,7 +61,7 @@ _KINDS: dict[str, Behaviour] = {
     # The server ends in the middle of the call and is started again.
     "dies": script(Turn(calls=(Call("mcp_exec", _DIE),)), DONE),
 }
-_ORDER = ("files", "mcp", "talk", "waits", "short", "files", "talk", "long", "mcp", "dies")
+_ORDER = ("files", "mcp", "talk", "waits", "short", "mcp", "talk", "long", "mcp", "dies")
 ILLS: dict[str, Failure] = {
     "model overloaded (529)": Failure(status=529, type="overloaded_error"),
     "model cuts its replies": Failure(fault="cut"),
