@@ -7,7 +7,7 @@ restart without asking the server for its metadata again.
 import sys
 import webbrowser
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,16 +179,21 @@ async def _listening(tell: Tell) -> AsyncGenerator[Person]:
     addresses: list[str] = []
 
     async def answer(stream: SocketStream) -> None:
-        async with stream:
-            line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
-            words = line.split(" ")
-            found = len(words) > 1 and words[1].startswith("/callback?")
-            status, page = (b"200 OK", _PAGE) if found else (b"404 Not Found", b"")
-            head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
-            await stream.send(head % (status, len(page)) + page)
-            if found and not came.is_set():
-                addresses.append(words[1])
-                came.set()
+        # Browsers open connections that they do not use.
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            async with stream:
+                await reply(stream)
+
+    async def reply(stream: SocketStream) -> None:
+        line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
+        words = line.split(" ")
+        found = len(words) > 1 and words[1].startswith("/callback?")
+        status, page = (b"200 OK", _PAGE) if found else (b"404 Not Found", b"")
+        head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+        await stream.send(head % (status, len(page)) + page)
+        if found and not came.is_set():
+            addresses.append(words[1])
+            came.set()
 
     async def send(url: str) -> None:
         tell(f"Open this page and log in, if it does not open by itself:\n\n{url}\n")

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agentd.connectors.failures import ServerFailed
-from agentd.connectors.server import State
+from agentd.connectors.server import McpServer, State
 from agentd.connectors.specs import ServerSpec
 from agentd.domain.errors import ToolError
 from tests.mcp_desk import marked, servers, spec, state, until
@@ -184,6 +184,23 @@ async def test_an_idle_server_is_closed_and_opened_by_the_next_call(tmp_path: Pa
         assert marked(mark) == set()
         assert len(mcp.remote_tools()) == 9
         assert _text(await server.call("echo", {"text": "hi"})) == "echo: hi"
+
+
+async def test_a_call_that_outlasts_the_idle_time_keeps_the_connection_and_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+    hear = McpServer._hear
+
+    async def counted(server: McpServer, patience_s: float | None) -> None:
+        nonlocal looked
+        looked += 1
+        await hear(server, patience_s)
+
+    monkeypatch.setattr(McpServer, "_hear", counted)
+    async with servers(tmp_path, spec(idle_s=0.1)) as mcp:
+        assert _text(await mcp.get("plain").call("wait", {"text": "0.4"})) == "waited"
+        assert looked < 20  # once for each idle time, not as often as the machine can
 
 
 async def test_of_a_stubborn_server_nothing_is_left_after_the_stop(tmp_path: Path) -> None:
