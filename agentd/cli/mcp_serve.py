@@ -72,7 +72,13 @@ async def _serve_http(server: Server[Any], address: tuple[str, int], token_path:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise ConfigError(
+                f"{host} port {port} can not be listened at: {error.strerror}",
+                hint="Take another port; with 0 one that is free is taken.",
+            ) from error
         web = _Web(
             uvicorn.Config(
                 app, log_config=None, access_log=False, timeout_graceful_shutdown=_CLOSE_S
