@@ -54,6 +54,24 @@ async def test_a_task_finds_and_calls_the_tools_of_a_server(tmp_path: Path) -> N
     assert set(errors) == {"tool_error", "invalid_arguments", "unknown_tool"}
 
 
+async def test_a_program_knows_the_tools_of_a_server_that_has_just_been_started(
+    tmp_path: Path,
+) -> None:
+    """Otherwise one that goes on after a crash would miss what it knew before."""
+    code = """
+args = {"text": "b"}
+[await plain__echo(text="a"), await mcp_exec(server="plain", tool="echo", args=args)]
+"""
+    turns = (call("execute_code", code=code), DONE)
+    plain = entry()
+    after_a_while = ["-c", 'sleep 0.2; exec "$@"', "sh", plain["command"], *plain["args"]]
+    async with desk(tmp_path, *turns) as office:
+        configure(office.config.home, plain={"command": "/bin/sh", "args": after_a_while})
+        task = await office.work()
+        result = (await office.results(task))[-2]
+    assert json.loads(strangers_text(result)) == ["echo: a", "echo: b"]
+
+
 async def test_a_run_keeps_the_tools_that_it_began_with(tmp_path: Path) -> None:
     """The provider caches the front of the request; whatever a server does, it stays the same."""
     turns = (call("mcp_list_tools"), call("plain__grow"), call("mcp_list_tools"), DONE)
