@@ -1,7 +1,6 @@
 """`agentd mcp serve`: the tools of this home for MCP clients, over stdio or HTTP on loopback."""
 
 import contextlib
-import os
 import secrets
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, MutableMapping
@@ -16,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from agentd.app_tools import call_tool, make_toolbox
 from agentd.cli.context import Context, Opened
+from agentd.connectors.private import put
 from agentd.connectors.serving import make_server, offered
 from agentd.daemon.logs import configure_logs
 from agentd.daemon.signals import watch_signals
@@ -134,9 +134,7 @@ def _token(path: Path) -> str:
             return found
     made = secrets.token_urlsafe(32)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(made + "\n")
+    put(path, made + "\n")
     return made
 
 
