@@ -84,6 +84,7 @@ class Session:
     async def tools(self) -> Listing:
         """All pages. Raises ServerFailed when it never ends."""
         self._sifted.aside.clear()
+        self._sifted.outputs.clear()
         found: list[Tool] = []
         cursor: str | None = None
         for _ in range(_PAGES_MOST):
@@ -144,7 +145,7 @@ async def open_session(calling: Calling) -> AsyncGenerator[Session]:
 
     sifted = Sifted()
     client = Client(
-        _sifting(_transport(calling), sifted),
+        _sifting(_transport(calling), sifted, calling.ended),
         read_timeout_seconds=calling.connect_s,
         elicitation_callback=elicit,
         message_handler=heard,
@@ -173,10 +174,10 @@ def _transport(calling: Calling) -> AbstractAsyncContextManager[Any]:
 
 @asynccontextmanager
 async def _sifting(
-    transport: AbstractAsyncContextManager[Any], sifted: Sifted
+    transport: AbstractAsyncContextManager[Any], sifted: Sifted, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
     async with transport as (read, write):
-        yield SiftedStream(read, sifted), write
+        yield SiftedStream(read, sifted, ended), write
 
 
 @asynccontextmanager

@@ -18,6 +18,10 @@ from tests.mcp_desk import servers, state
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _LISTED = {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}
+_NEWS = (
+    b'data: {"jsonrpc": "2.0", "method": "notifications/message", '
+    b'"params": {"level": "info", "data": "x"}}\n\n'
+)
 Answer = Callable[[int], tuple[str, bytes]]
 
 
@@ -65,15 +69,12 @@ async def _exchange(stream: SocketStream, answer: Answer) -> None:
     head, body = _JSON, _reply(message)
     if message["method"] == "tools/call":
         head, body = answer(message["id"])
-    if body:
-        length = f"Content-Length: {len(body)}\r\n"
-        await stream.send(
-            f"HTTP/1.1 200 OK\r\nContent-Type: {head}\r\n{length}\r\n".encode() + body
-        )
-        return
-    await stream.send(f"HTTP/1.1 200 OK\r\nContent-Type: {head}\r\n\r\n".encode())
-    while True:
-        await stream.send(b" " * 1_000_000)
+    length = f"Content-Length: {len(body)}\r\n" if body else ""
+    opening = f"HTTP/1.1 200 OK\r\nContent-Type: {head}\r\n{length}\r\n"
+    await stream.send(opening.encode() + body)
+    piece = b" " * 1_000_000 if head == _JSON else _NEWS * 1000
+    while not body:
+        await stream.send(piece)
 
 
 async def _request(stream: SocketStream) -> tuple[str, dict[str, Any]]:
@@ -138,6 +139,18 @@ async def test_what_is_packed_is_not_unpacked(tmp_path: Path) -> None:
             await server.call("say", {})
         await state(server, State.RESTING)
         assert "gzip" in (server.problem or "")
+
+
+async def test_one_that_floods_is_closed(tmp_path: Path) -> None:
+    async with (
+        answering(lambda _: (_EVENTS, b"")) as far,
+        servers(tmp_path, far, breaker_threshold=1) as mcp,
+    ):
+        server = mcp.get("far")
+        with pytest.raises(ToolError):
+            await server.call("say", {})
+        await state(server, State.RESTING)
+        assert "floods" in (server.problem or "")
 
 
 async def test_a_new_token_that_is_refused_too_is_not_replaced_again(tmp_path: Path) -> None:
