@@ -209,10 +209,10 @@ def login(context: Context, *, name: str, paste: bool) -> None:
     from agentd.connectors.login import log_in  # noqa: PLC0415 - loads `mcp`
 
     spec = _spec(context.config, name)
-    log_in(
+    asked = log_in(
         spec, context.config.mcp_tokens_path, paste=paste, tell=lambda t: click.echo(t, err=True)
     )
-    click.echo(f"Logged in to {name}.")
+    click.echo(f"Logged in to {name}." if asked else f"{name} did not ask for a login.")
 
 
 @mcp.command()

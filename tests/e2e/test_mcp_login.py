@@ -85,6 +85,8 @@ async def test_a_login_is_kept_and_refreshed_without_anybody(home: Home) -> None
         after = await counts(base)
         assert after["refresh_token"] > before.get("refresh_token", 0)
         assert after["authorization_code"] == 1
+        failed = await home.run("mcp", "login", "guarded", "--paste")
+        assert (failed.code, kept.exists()) == (1, True), "a login that fails costs the old one"
         await http.post(f"{base}/revoke?all")
         asked = await home.run("mcp", "call", "guarded", "whoami")
         assert (asked.code, asked.out) == (1, "")
