@@ -11,6 +11,7 @@ import pytest
 from anyio.abc import ByteReceiveStream
 
 from agentd.connectors.failures import ServerFailed
+from agentd.connectors.proxy import find_remote
 from agentd.connectors.server import McpServer, State
 from agentd.connectors.specs import ServerSpec
 from agentd.connectors.stdio import LastWords
@@ -122,6 +123,16 @@ async def test_a_server_whose_program_is_not_there_rests_after_some_tries(tmp_pa
         assert server.failures == 2
         with anyio.fail_after(1), pytest.raises(ServerFailed, match="no-such-program"):
             await server.call("x", {})
+
+
+async def test_one_that_is_not_there_is_told_of_in_the_same_way_whenever_it_is_asked(
+    tmp_path: Path,
+) -> None:
+    """Before it has listed its tools, and when one of them is called."""
+    async with servers(tmp_path, spec("hang", connect_s=0.1), close_s=0.1) as mcp:
+        with pytest.raises(ToolError) as asked:
+            await find_remote(mcp.get("hang"), "echo")
+    assert asked.value.error_type == "server_unavailable"
 
 
 async def test_after_its_rest_it_is_tried_again(tmp_path: Path) -> None:
