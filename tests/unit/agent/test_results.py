@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -203,7 +204,7 @@ def test_an_error_that_strangers_worded_is_marked_and_the_hint_is_not() -> None:
     assert content.endswith(f"\nend {mark}\nLook elsewhere.")
 
 
-_IMAGE = {
+_IMAGE: dict[str, Any] = {
     "type": "image",
     "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="},
 }
@@ -221,8 +222,15 @@ def test_a_picture_of_strangers_stands_between_marks_with_all_that_came_with_it(
     assert notice["text"] == "[ours]"
     assert mark not in _HOSTILE
     assert event.body["outside"] is True
-    own = made(ToolResult.success(blocks)).body["content"]
-    assert own == blocks
+    assert made(ToolResult.success(blocks)).body["content"] == blocks
+
+
+def test_pictures_without_text_have_marks_of_their_own() -> None:
+    other = {**_IMAGE, "source": {**_IMAGE["source"], "data": "iVBORw0K"}}
+    results = [ToolResult(ok=True, content=[each], outside_of="x") for each in (_IMAGE, other)]
+    first, second = (made(each).body["content"][-1]["text"] for each in results)
+    assert first.startswith("end outside ")
+    assert first != second
 
 
 @pytest.mark.requirement("C20")
