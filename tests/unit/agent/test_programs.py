@@ -23,7 +23,6 @@ from pydantic import Field
 from agentd.config import Config
 from agentd.domain.errors import ToolError
 from agentd.toolkit.definition import tool
-from agentd.toolkit.result import ToolResult
 
 running = 0
 most = 0
@@ -60,17 +59,6 @@ async def wait(config: Config) -> str:
 def long() -> str:
     """Long."""
     return "x" * 100_000
-
-@tool(group="probe", effect="read")
-def huge() -> dict[str, str]:
-    """Huge."""
-    return {"content": "It is huge.", "more": "x" * 2_000_000}
-
-@tool(group="probe", effect="read")
-def drawn() -> ToolResult:
-    """Drawn."""
-    source = {"type": "base64", "media_type": "image/png", "data": "x" * 2_000_000}
-    return ToolResult.success([{"type": "text", "text": "A"}, {"type": "image", "source": source}])
 
 @tool(group="probe", effect="read", outside=True)
 def page() -> str:
@@ -252,11 +240,6 @@ GIVEN = {
         "not_today: come back\nTomorrow.",
     ),
     "a result that is too long for the model is there whole": ("len(await long())", "100000"),
-    "data that no program could hold is left out": ("await huge()", "It is huge."),
-    "pictures that no program could hold are left out": (
-        "await drawn()",
-        "A\n[the pictures are left out: they are larger than what a program can take]",
-    ),
     "awkward names can be called": ("f = a_b__print\nawait f()", "x"),
 }
 
