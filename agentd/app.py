@@ -5,7 +5,7 @@ It loads the whole agent, so the command line imports it only where it runs one 
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -87,7 +87,8 @@ class LoopFactory:
         self._ledger = Ledger(BudgetStore(self.store, self.clock))
         self._rules = _budget_rules(self.config, self.model)
         self.python = PythonCode(processes=self.config.daemon.concurrency)
-        self.programs = _programs(self.config, self.python)
+        settled = self.toolbox.runners.servers.settled
+        self.programs = _programs(self.config, self.python, settled)
 
     def __call__(self, assignment: Assignment) -> Loop:
         config, task = self.config, assignment.claim.task
@@ -305,7 +306,9 @@ def _watchdog(config: Config, store: Store, factory: LoopFactory, notifier: Noti
     )
 
 
-def _programs(config: Config, python: PythonCode) -> Programs:
+def _programs(
+    config: Config, python: PythonCode, settled: Callable[[], Awaitable[None]]
+) -> Programs:
     code = config.code
     interpreters: dict[str, Interpreter] = {"python": python}
     if deno := find_deno():
@@ -317,7 +320,7 @@ def _programs(config: Config, python: PythonCode) -> Programs:
         memory_bytes=code.memory_mb << 20,
         output_bytes=code.output_bytes,
     )
-    return Programs(interpreters, limits, Seal(config.code_key_path))
+    return Programs(interpreters, limits, Seal(config.code_key_path), settled)
 
 
 def _patience(config: Config) -> Backoff:

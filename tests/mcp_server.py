@@ -1,8 +1,9 @@
 """A small MCP server over stdio that misbehaves as it is told. The standard library only: it starts
 in a moment, and it can do what the `mcp` package would not let it.
 
-python mcp_server.py BEHAVIOUR: plain, hang, garbage, flood, banner, many, paged, bad-schema, ask,
-stubborn (ignores the end of its input and SIGTERM, and has a grandchild in a session of its own).
+python mcp_server.py BEHAVIOUR: plain, hang, garbage, flood, empty-lines, banner, many, paged,
+bad-schema, ask, stubborn (ignores the end of its input and SIGTERM, and has a grandchild in a
+session of its own).
 """
 
 import json
@@ -143,6 +144,9 @@ def misbehave():
         case "flood":
             while True:
                 send({"method": "notifications/message", "params": {"level": "info", "data": "x"}})
+        case "empty-lines":
+            while True:
+                say(sys.stdout, "\n" * 1000)
         case "banner":
             say(sys.stdout, "Welcome to the server!")
         case "stubborn":

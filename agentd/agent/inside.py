@@ -4,6 +4,7 @@ They are events like those of the model's calls, with `within`: the id of the ca
 program. They never become messages: the model sees only what the program printed and gave.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,14 @@ from agentd.agent.journal import Journal
 from agentd.agent.results import cleaned
 from agentd.domain.clock import Clock
 from agentd.domain.event import Event, EventKind, Json, NewEvent
+from agentd.domain.outside import said
 from agentd.domain.redactor import Redactor
 from agentd.domain.run import Run
 from agentd.store.connection import Transactor
 from agentd.store.programs import KeptProgram, ProgramKey, ProgramStore
-from agentd.toolkit.result import ToolResult, model_content
+from agentd.toolkit.result import ToolResult, model_content, truncate
+
+_NO_PICTURES = "[the pictures are left out: they are larger than what a program can take]"
 
 
 @dataclass(slots=True)
@@ -84,6 +88,7 @@ class InsideJournal:
 class InsideResults:
     """The results that a program gets: whole, with all their data, without secrets.
 
+    What is longer than a program could take is text that is cut, instead of data and pictures.
     They are not marked as strangers' words: what the program makes of them is, if any of them was.
     """
 
@@ -94,6 +99,8 @@ class InsideResults:
     def event(self, call_id: str, tool: str, result: ToolResult) -> NewEvent:
         result = cleaned(result, self.redactor)
         content = model_content(result, limit_chars=self.most_chars)
+        if not isinstance(content, str) and not self._fits(content):
+            content = truncate(f"{said(content)}\n{_NO_PICTURES}", self.most_chars)
         body: dict[str, Any] = {
             "call_id": call_id,
             "tool": tool,
@@ -104,6 +111,9 @@ class InsideResults:
             body["error_type"] = result.error_type
         if result.outside_of is not None:
             body["outside"] = True
-        if result.data is not None:
+        if result.data is not None and self._fits(result.data):
             body["data"] = result.data
         return self.journal.event(EventKind.TOOL_RESULT, **body)
+
+    def _fits(self, value: Any) -> bool:
+        return len(json.dumps(value, ensure_ascii=False)) <= self.most_chars

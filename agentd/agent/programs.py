@@ -9,7 +9,7 @@ and one that is not the same as before ends it.
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -52,11 +52,16 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The way of `execute_code`, for all runs of a daemon. `interpreters`: by language."""
+    """The way of `execute_code`, for all runs of a daemon. `interpreters`: by language.
+
+    `settled`: waits, not for long, until the tools are there that come from elsewhere. A program
+    knows those that it begins with, and one that goes on after a crash knew them before.
+    """
 
     interpreters: Mapping[str, Interpreter]
     limits: Limits
     seal: Seal
+    settled: Callable[[], Awaitable[None]]
     toolset: str = "worker"
 
     async def carry_out(self, call: Call, dispatch: Dispatch) -> None:
@@ -64,6 +69,7 @@ class Programs:
         journal = dispatch.journal
         assert isinstance(journal, Journal)  # a program runs no programs
         began_ms = await self._begin(call, dispatch, journal)
+        await self.settled()
         key = ProgramKey(journal.run.session_id, _reply_seq(journal), call.id)
         running = _Running(
             call=call,

@@ -12,9 +12,9 @@ from typing import Any
 from agentd.agent.journal import Journal
 from agentd.domain.event import EventKind, LargeResult, NewEvent, storable_text
 from agentd.domain.jsons import is_object
-from agentd.domain.outside import marked
+from agentd.domain.outside import marked, marked_blocks, said
 from agentd.domain.redactor import Redactor
-from agentd.toolkit.result import ToolResult, head, model_content
+from agentd.toolkit.result import Blocks, ToolResult, head, model_content
 
 _LEFT_OUT = "\n[{chars} characters of the middle are left out here: the result had {whole}]\n"
 _NOTICE = (
@@ -64,11 +64,10 @@ class ResultLayer:
     def _first_page(
         self, call_id: str, tool: str, result: ToolResult
     ) -> tuple[ToolResult, LargeResult | None]:
-        """What is shown of it, and the whole where that is more."""
-        text = result.text
-        if text is None:
-            return result, None
-        if result.next_call is not None:
+        """What is shown of it, and the whole where that is more. Of pictures: all."""
+        blocks = _blocks_of(result)
+        text = said(blocks) if blocks else result.text or ""
+        if result.next_call is not None and not blocks:
             shown, notice = head(text, self.bounds.inline_chars, result.next_call)
             return result.showing(shown, notice or result.notice), None
         limit = min(result.inline_chars or self.bounds.store_over_chars, self.bounds.inline_chars)
@@ -82,6 +81,8 @@ class ResultLayer:
             id=large.id,
             page=2 if size == self.bounds.page_chars else 1,
         )
+        if blocks:
+            return replace(result, content=_head(blocks, size), notice=notice), large
         return result.showing(text[:size], notice), large
 
     def _large(self, call_id: str, tool: str, result: ToolResult, text: str) -> LargeResult:
@@ -101,11 +102,13 @@ class ResultLayer:
         )
 
     def _marked(self, result: ToolResult) -> ToolResult:
-        """Text that strangers wrote between marks that they can not know; the notice after them."""
-        source, text = result.outside_of, result.text
-        if source is None or text is None:
+        """What strangers made, between marks that they can not know; the notice after them."""
+        source, salt = result.outside_of, self.journal.run.session_id
+        if source is None:
             return result
-        return result.showing(marked(text, source=source, salt=self.journal.run.session_id))
+        if blocks := _blocks_of(result):
+            return replace(result, content=marked_blocks(blocks, source=source, salt=salt))
+        return result.showing(marked(result.text or "", source=source, salt=salt))
 
     def _data(self, result: ToolResult, *, is_stored: bool) -> dict[str, Any]:
         """The typed output, without what the content or the stored result holds already."""
@@ -144,6 +147,23 @@ def _text(text: str | None, redactor: Redactor) -> str | None:
 def _block(block: dict[str, Any], redactor: Redactor) -> dict[str, Any]:
     """Of an image nothing is changed."""
     return redactor.cleaned(block) if block.get("type") == "text" else block
+
+
+def _blocks_of(result: ToolResult) -> Blocks:
+    """What it gives when that is more than text."""
+    return [] if result.is_error or isinstance(result.content, str) else result.content
+
+
+def _head(blocks: Blocks, chars: int) -> Blocks:
+    """The first `chars` characters of what they say, and whatever is no text."""
+    shown: Blocks = []
+    for block in blocks:
+        if block["type"] != "text":
+            shown.append(block)
+        elif chars > 0:
+            shown.append({**block, "text": block["text"][:chars]})
+            chars -= len(block["text"]) + 1  # the line end between two
+    return shown
 
 
 def _without_middle(text: str, most_chars: int) -> str:

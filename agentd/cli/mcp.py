@@ -148,7 +148,8 @@ def ping(context: Context, *, name: str | None, as_json: bool) -> int:
             ],
             empty="No MCP servers.",
         )
-    return 0 if all(each["ok"] for each in found) else 1
+    left_out = name is None and load_servers(context.config.mcp_path).problems
+    return 0 if all(each["ok"] for each in found) and not left_out else 1
 
 
 @mcp.command()
@@ -208,10 +209,10 @@ def login(context: Context, *, name: str, paste: bool) -> None:
     from agentd.connectors.login import log_in  # noqa: PLC0415 - loads `mcp`
 
     spec = _spec(context.config, name)
-    log_in(
+    asked = log_in(
         spec, context.config.mcp_tokens_path, paste=paste, tell=lambda t: click.echo(t, err=True)
     )
-    click.echo(f"Logged in to {name}.")
+    click.echo(f"Logged in to {name}." if asked else f"{name} did not ask for a login.")
 
 
 @mcp.command()
@@ -310,9 +311,10 @@ def _with_servers(
     from agentd.daemon.logs import configure_logs  # noqa: PLC0415 - same
 
     configure_logs(level="critical", style="auto")
-    found = load_servers(context.config.mcp_path)
-    _show_problems(found)
-    if name is not None:
+    if name is None:
+        found = load_servers(context.config.mcp_path)
+        _show_problems(found)
+    else:
         found = Servers((replace(_spec(context.config, name), enabled=True),))
 
     async def main() -> T:

@@ -1,7 +1,6 @@
 """`agentd mcp serve`: the tools of this home for MCP clients, over stdio or HTTP on loopback."""
 
 import contextlib
-import os
 import secrets
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, MutableMapping
@@ -16,6 +15,7 @@ from mcp.server.stdio import stdio_server
 
 from agentd.app_tools import call_tool, make_toolbox
 from agentd.cli.context import Context, Opened
+from agentd.connectors.private import put
 from agentd.connectors.serving import make_server, offered
 from agentd.daemon.logs import configure_logs
 from agentd.daemon.signals import watch_signals
@@ -72,7 +72,13 @@ async def _serve_http(server: Server[Any], address: tuple[str, int], token_path:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
+        try:
+            listening.bind((host, port))
+        except OSError as error:
+            raise ConfigError(
+                f"{host} port {port} can not be listened at: {error.strerror}",
+                hint="Take another port; with 0 one that is free is taken.",
+            ) from error
         web = _Web(
             uvicorn.Config(
                 app, log_config=None, access_log=False, timeout_graceful_shutdown=_CLOSE_S
@@ -128,9 +134,7 @@ def _token(path: Path) -> str:
             return found
     made = secrets.token_urlsafe(32)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(made + "\n")
+    put(path, made + "\n")
     return made
 
 

@@ -4,6 +4,7 @@ specs.py        mcp.json: which servers there are; what is wrong with it, in wor
 names.py        the names under which their tools appear
 guard.py        the process between the daemon and a server: when one ends, so does the other
 stdio.py        a server as a child process: bounded lines, its last words, its end
+bounded.py      HTTP with a bound on what a server may answer
 session.py      one open connection, whatever the transport
 server.py       one server: its owner task, its state, its calls
 servers.py      all of them: McpManager, what tools may ask for
@@ -16,6 +17,7 @@ asking.py       the answers to it, as far as they stand in the journal
 images.py       whether an image is one that the models take
 failures.py     what goes wrong with a server
 ranking.py      which tools fit some words (BM25)
+private.py      files that nobody else may read
 tokens.py       OAuth: tokens in files, refreshed without anybody
 login.py        OAuth: a person and a browser, or a pasted code
 serving.py      agentd's own tools for other MCP clients

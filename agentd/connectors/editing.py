@@ -1,11 +1,11 @@
 """Changes to mcp.json that leave everything else in it as it is."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agentd.connectors.private import put
 from agentd.connectors.specs import entries, parse, read_document
 from agentd.domain.errors import NotFound, Refused
 
@@ -53,9 +53,4 @@ class _Anything(Mapping[str, str]):
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
-    """At once or not at all; readable by nobody else, since headers hold keys."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    new.touch(0o600)
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    put(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")

@@ -7,7 +7,7 @@ restart without asking the server for its metadata again.
 import sys
 import webbrowser
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,18 +116,28 @@ def unattended(spec: ServerSpec, folder: Path) -> OAuthClientProvider:
     return made
 
 
-def log_in(spec: ServerSpec, folder: Path, *, paste: bool, tell: Tell) -> None:
-    """Ask the person to log in, and keep what that gives. Raises ConfigError, ServerFailed."""
+def log_in(spec: ServerSpec, folder: Path, *, paste: bool, tell: Tell) -> bool:
+    """Ask the person to log in, and keep what that gives; what was kept before, if it fails.
+
+    False: the server wants no login. Raises ConfigError, ServerFailed.
+    """
     if spec.transport == "stdio":
         raise ConfigError(
             f"MCP server {spec.name} is a process: it has no login",
             hint="Give it what it needs with `env` in mcp.json.",
         )
-    anyio.run(_log_in, spec, folder, paste, tell)
-
-
-async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> None:
+    before = tokens.read(spec.name, folder)
     tokens.forget(spec.name, folder)
+    try:
+        return anyio.run(_log_in, spec, folder, paste, tell)
+    except BaseException:
+        tokens.forget(spec.name, folder)
+        if before:
+            tokens.write(spec.name, folder, before)
+        raise
+
+
+async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> bool:
     kept = _Kept(spec, folder)
     try:
         async with _pasted(tell) if paste else _listening(tell) as person:
@@ -137,10 +147,8 @@ async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> No
     except AgentdError:
         raise
     except Exception as error:
-        tokens.forget(spec.name, folder)
         raise ServerFailed(f"the login at {spec.name} failed: {explain(error)}") from error
-    if not await kept.get_tokens():
-        tell(f"{spec.name} did not ask for a login.")
+    return await kept.get_tokens() is not None
 
 
 async def attended(spec: ServerSpec, folder: Path, person: Person) -> OAuthClientProvider:
@@ -179,16 +187,21 @@ async def _listening(tell: Tell) -> AsyncGenerator[Person]:
     addresses: list[str] = []
 
     async def answer(stream: SocketStream) -> None:
-        async with stream:
-            line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
-            words = line.split(" ")
-            found = len(words) > 1 and words[1].startswith("/callback?")
-            status, page = (b"200 OK", _PAGE) if found else (b"404 Not Found", b"")
-            head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
-            await stream.send(head % (status, len(page)) + page)
-            if found and not came.is_set():
-                addresses.append(words[1])
-                came.set()
+        # Browsers open connections that they do not use.
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            async with stream:
+                await reply(stream)
+
+    async def reply(stream: SocketStream) -> None:
+        line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
+        words = line.split(" ")
+        found = len(words) > 1 and words[1].startswith("/callback?")
+        status, page = (b"200 OK", _PAGE) if found else (b"404 Not Found", b"")
+        head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+        await stream.send(head % (status, len(page)) + page)
+        if found and not came.is_set():
+            addresses.append(words[1])
+            came.set()
 
     async def send(url: str) -> None:
         tell(f"Open this page and log in, if it does not open by itself:\n\n{url}\n")

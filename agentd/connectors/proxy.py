@@ -52,9 +52,12 @@ def awaited(server: McpServer, name: str, rest: str) -> Tool:
 
 
 async def find_remote(server: McpServer, *names: str) -> "RemoteTool":
-    """The tool, once the server has listed its own. Raises ServerFailed, ToolError."""
+    """The tool, once the server has listed its own. Raises ToolError."""
     if server.catalog is None:
-        await server.ready()
+        try:
+            await server.ready()
+        except ServerFailed as error:
+            raise _unavailable(error) from error
     for name in names:
         if (found := server.tool(name)) is not None:
             return found
@@ -77,9 +80,8 @@ async def by_hand(server: McpServer, name: str, raw: str) -> ToolResult:
             return checked
         assert isinstance(checked, Given)
         return await exchange(server, remote, checked.arguments, None, None, shown_as=remote.name)
-    except (ServerFailed, ToolError) as error:
-        kind = error.error_type if isinstance(error, ToolError) else "server_unavailable"
-        return ToolResult.failure(kind, error.message, next_action_hint=error.hint)
+    except ToolError as error:
+        return ToolResult.failure(error.error_type, error.message, next_action_hint=error.hint)
 
 
 async def exchange(
@@ -107,12 +109,14 @@ async def exchange(
             if last or not again:
                 raise
         except ServerFailed as error:
-            raise ToolError(
-                "server_unavailable", error.message, next_action_hint=error.hint
-            ) from error
+            raise _unavailable(error) from error
         else:
             return interview.outcome() or to_result(answer, remote.output)
     raise AssertionError
+
+
+def _unavailable(error: ServerFailed) -> ToolError:
+    return ToolError("server_unavailable", error.message, next_action_hint=error.hint)
 
 
 def _tool(

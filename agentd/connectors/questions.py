@@ -75,20 +75,27 @@ def result_for(questions: Sequence[Question], tool: str) -> ToolResult:
 def answers(events: Iterable[Event], tool: str) -> dict[str, str]:
     """What a person said to the questions of `tool`, by their keys.
 
-    Once a call of the tool has come to an end otherwise, earlier answers are used up.
+    Of several questions in one turn the task shows the first, so that is the one that was answered:
+    what is meant for one server must never be given to another. Once a call of the tool has come to
+    an end otherwise, earlier answers are used up.
     """
     found: dict[str, str] = {}
-    asked: str | None = None
+    shown: tuple[str, str] | None = None
     for event in events:
         body = event.body
-        if event.kind is EventKind.TOOL_RESULT and body["tool"] == tool:
-            if body.get("error_type") == INPUT_REQUIRED:
-                asked = body.get("data", {}).get("question")
-            else:
-                asked, found = None, {}
-        elif event.kind is EventKind.USER and body.get("sender") == "person" and asked:
-            found[asked] = body["text"]
-            asked = None
+        match event.kind:
+            case EventKind.ASSISTANT:
+                shown = None
+            case EventKind.TOOL_RESULT if body.get("error_type") == INPUT_REQUIRED:
+                shown = shown or (body["tool"], str(body.get("data", {}).get("question")))
+            case EventKind.TOOL_RESULT if body["tool"] == tool:
+                found = {}
+            case EventKind.USER if body.get("sender") == "person" and shown:
+                asked_by, key = shown
+                found |= {key: body["text"]} if asked_by == tool else {}
+                shown = None
+            case _:
+                pass
     return found
 
 

@@ -25,11 +25,10 @@ from mcp_types import (
 
 from agentd.connectors.images import image_problem
 from agentd.toolkit.given import GivenSchema
-from agentd.toolkit.result import Blocks, ToolResult, truncate
+from agentd.toolkit.result import Blocks, ToolResult
 
 _BLOCKS_MOST = 100
 _IMAGES_MOST = 10
-_TEXT_BESIDE_IMAGES_MOST_CHARS = 20_000
 
 
 def to_result(answer: CallToolResult, schema: GivenSchema | None = None) -> ToolResult:
@@ -108,8 +107,7 @@ def _blocks(parts: list[Part]) -> Blocks:
 
     def flush() -> None:
         if text := "\n".join(texts).strip():
-            shown = truncate(text, _TEXT_BESIDE_IMAGES_MOST_CHARS)
-            blocks.append({"type": "text", "text": shown})
+            blocks.append({"type": "text", "text": text})
         texts.clear()
 
     for part in parts:

@@ -101,6 +101,7 @@ class McpServer:
         self._relist = False
         self._wanted = True
         self._stopping = False
+        self._renewed = False  # a token that was refused was replaced, and nothing has worked since
         self._used_at = 0.0
         self.settled = anyio.Event()  # the first try has had an outcome
 
@@ -141,7 +142,7 @@ class McpServer:
         except Exception as error:  # noqa: BLE001 - whatever it raises is the server's failure
             self._session = None
             return self._failed(error, anyio.current_time() - started)
-        self._session = None
+        self._session, self._renewed = None, False
         self._turn(State.IDLE)
         return 0.0
 
@@ -149,7 +150,7 @@ class McpServer:
         calling: Calling = module.Calling(
             spec=self.spec,
             workdir=self.workdir,
-            connect_s=self.spec.connect_s or self.terms.connect_s,
+            connect_s=self.connect_s,
             close_s=self.terms.close_s,
             auth=self.auth(),
             ended=self._has_ended,
@@ -174,11 +175,13 @@ class McpServer:
         """Until it has gone, is to stop, or nobody has used it for long."""
         idle_s = self.spec.idle_s or self.terms.idle_s
         while self._ended is None and not self._stopping:
-            await self._hear(max(0.0, self._used_at + idle_s - anyio.current_time()))
+            left_s = self._used_at + idle_s - anyio.current_time()
+            # A call under way keeps the connection, however long ago it began.
+            await self._hear(idle_s if self._lines else max(0.0, left_s))
             if self._relist:
                 await anyio.sleep(_RELIST_S)
                 self._relist = False
-                with anyio.fail_after(self.terms.connect_s):
+                with anyio.fail_after(self.connect_s):
                     await self._list(session)
             if not self._lines and anyio.current_time() >= self._used_at + idle_s:
                 _log.info("MCP server is idle and closed", server=self.spec.name)
@@ -200,11 +203,14 @@ class McpServer:
         session = importlib.import_module("agentd.connectors.session")
         lost = self._ended if session.is_lost(error) else None
         self.problem = lost or session.explain(error)
-        self.failures = 1 if held_s > _STEADY_S else self.failures + 1
+        was_steady = held_s > _STEADY_S
+        self.failures = 1 if was_steady else self.failures + 1
         self._wanted = True
-        if session.wants_login(error) and self.renew():
-            return 0.0
         if session.wants_login(error):
+            # Once: a server may refuse the new token, too, and be given new ones for ever.
+            self._renewed = (was_steady or not self._renewed) and self.renew()
+            if self._renewed:
+                return 0.0
             self._turn(State.LOGIN)
             hint = f"agentd mcp login {self.spec.name}"
             _log.error("MCP server wants a login", server=self.spec.name, hint=hint)
@@ -259,6 +265,10 @@ class McpServer:
     # -- what others ask of it ---------------------------------------------------------------
 
     @property
+    def connect_s(self) -> float:
+        return self.spec.connect_s or self.terms.connect_s
+
+    @property
     def tools_count(self) -> int:
         return len(self.catalog.tools) if self.catalog else 0
 
@@ -302,7 +312,7 @@ class McpServer:
         except Exception as error:
             raise self._call_failed(error, tool, timeout_s) from error
         else:
-            self.failures = 0
+            self.failures, self._renewed = 0, False
             return answer
         finally:
             _current.reset(token)
@@ -315,7 +325,7 @@ class McpServer:
             return self._session
         with (
             contextlib.suppress(TimeoutError),
-            anyio.fail_after(self.spec.connect_s or self.terms.connect_s),
+            anyio.fail_after(self.connect_s),
         ):
             while True:
                 if self._session is not None:

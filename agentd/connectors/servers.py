@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agentd.connectors.catalog import RemoteTool
 
 _log = structlog.get_logger()
+_SETTLED_S = 15.0  # who wants to know all tools waits no longer for servers that just start
 _STOP_GRACE_S = 4.0  # beyond a server's own time to end: its guard's
 
 
@@ -118,7 +119,7 @@ class McpManager(Capability):
             raise NotFound("MCP server", name, hint=f"There are: {there}.")
         return found
 
-    async def settled(self, patience_s: float) -> None:
+    async def settled(self, patience_s: float = _SETTLED_S) -> None:
         """Until the first try of every server has had an outcome, or for as long as that."""
         with anyio.move_on_after(patience_s):
             for each in self.servers.values():

@@ -15,6 +15,7 @@ from mcp_types import (
 )
 
 from agentd import __version__
+from agentd.domain.run import Run
 from agentd.toolkit.adapters.mcp import to_mcp, to_mcp_result
 from agentd.toolkit.definition import Effect, Tool
 from agentd.toolkit.progress import Tell
@@ -37,7 +38,7 @@ def offered(registry: ToolRegistry, more: Sequence[str]) -> list[Tool]:
 
 
 def _is_offered(tool: Tool, more: Sequence[str]) -> bool:
-    if any(need.kind.__name__ == "Run" and not need.optional for need in tool.needs.values()):
+    if any(need.kind is Run and not need.optional for need in tool.needs.values()):
         return False  # it works only inside a run
     if tool.name in _USUAL or any(fnmatchcase(tool.name, each) for each in more):
         return True

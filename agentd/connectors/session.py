@@ -36,6 +36,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from agentd import __version__
+from agentd.connectors.bounded import ANSWER_MOST_BYTES, bounded_client, patience
 from agentd.connectors.catalog import Listing
 from agentd.connectors.failures import LoginNeeded, ServerFailed
 from agentd.connectors.sieve import Sifted, SiftedStream
@@ -83,6 +84,7 @@ class Session:
     async def tools(self) -> Listing:
         """All pages. Raises ServerFailed when it never ends."""
         self._sifted.aside.clear()
+        self._sifted.outputs.clear()
         found: list[Tool] = []
         cursor: str | None = None
         for _ in range(_PAGES_MOST):
@@ -143,7 +145,7 @@ async def open_session(calling: Calling) -> AsyncGenerator[Session]:
 
     sifted = Sifted()
     client = Client(
-        _sifting(_transport(calling), sifted),
+        _sifting(_transport(calling), sifted, calling.ended),
         read_timeout_seconds=calling.connect_s,
         elicitation_callback=elicit,
         message_handler=heard,
@@ -161,36 +163,31 @@ def _transport(calling: Calling) -> AbstractAsyncContextManager[Any]:
         return stdio_streams(spec, calling.workdir, calling.close_s, calling.ended)
     if spec.transport == "sse":
         return sse_client(
-            spec.url, headers=dict(spec.headers), timeout=calling.connect_s, auth=calling.auth
+            spec.url,
+            headers=dict(spec.headers),
+            timeout=calling.connect_s,
+            httpx_client_factory=bounded_client,
+            auth=calling.auth,
         )
     return _http(calling)
 
 
 @asynccontextmanager
 async def _sifting(
-    transport: AbstractAsyncContextManager[Any], sifted: Sifted
+    transport: AbstractAsyncContextManager[Any], sifted: Sifted, ended: Callable[[str], None]
 ) -> AsyncGenerator[Any]:
     async with transport as (read, write):
-        yield SiftedStream(read, sifted), write
+        yield SiftedStream(read, sifted, ended), write
 
 
 @asynccontextmanager
 async def _http(calling: Calling) -> AsyncGenerator[Any]:
-    async def heed(response: httpx2.Response) -> None:
-        # The package keeps the status to itself.
-        if response.status_code == 401:
-            raise LoginNeeded("it wants a login (HTTP status 401)")
-
-    timeout = httpx2.Timeout(calling.connect_s, read=300)
-    hooks = {"response": [heed]} if calling.auth is None else {}
+    headers = dict(calling.spec.headers)
     async with (
-        httpx2.AsyncClient(
-            headers=dict(calling.spec.headers),
-            timeout=timeout,
-            auth=calling.auth,
-            event_hooks=hooks,
-        ) as http,
-        streamable_http_client(calling.spec.url, http_client=http) as streams,
+        bounded_client(headers, patience(calling.connect_s), calling.auth) as http,
+        streamable_http_client(
+            calling.spec.url, http_client=http, max_sse_event_size=ANSWER_MOST_BYTES
+        ) as streams,
     ):
         yield streams
 

@@ -6,11 +6,12 @@ regular expressions of the server's own.
 """
 
 import contextvars
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 from mcp_types.methods import validate_server_result
@@ -22,6 +23,7 @@ _VERSIONS: Mapping[str, Mapping[str, Any]] = {
     "2025-11-25": {},
     "2026-07-28": {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"},
 }
+MESSAGES_MOST = 5000  # in one second
 Item = SessionMessage | Exception
 
 
@@ -63,11 +65,14 @@ class Sifted:
 
 
 class SiftedStream:
-    """A transport's incoming stream, sifted."""
+    """A transport's incoming stream, sifted. `flooded`: told once, when too much comes."""
 
-    def __init__(self, stream: _Stream, sifted: Sifted) -> None:
+    def __init__(self, stream: _Stream, sifted: Sifted, flooded: Callable[[str], None]) -> None:
         self._stream = stream
         self._sifted = sifted
+        self._flooded = flooded
+        self._second = 0
+        self._count = 0
 
     @property
     def last_context(self) -> contextvars.Context | None:
@@ -75,7 +80,7 @@ class SiftedStream:
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Item:
-        return self._sifted.sift(await self._stream.receive())
+        return self._sift(await self._stream.receive())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -84,7 +89,16 @@ class SiftedStream:
         return self
 
     async def __anext__(self) -> Item:
-        return self._sifted.sift(await self._stream.__anext__())
+        return self._sift(await self._stream.__anext__())
+
+    def _sift(self, item: Item) -> Item:
+        second = int(anyio.current_time())
+        if second != self._second:
+            self._second, self._count = second, 0
+        self._count += 1
+        if self._count == MESSAGES_MOST:
+            self._flooded(f"it floods: more than {MESSAGES_MOST} messages in a second")
+        return self._sifted.sift(item)
 
     async def __aenter__(self) -> Self:
         return self

@@ -19,7 +19,7 @@ import structlog
 from anyio.abc import ByteReceiveStream, ObjectSendStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import jsonrpc_message_adapter
 
 import agentd
 from agentd.connectors.failures import ServerFailed
@@ -34,7 +34,9 @@ _BUNDLED = {"agentd-system-info": "agentd.connectors.system_info"}
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 _LINE_MOST_BYTES = 32 * 1024 * 1024
 _GARBAGE_MOST = 100  # lines that are no message: a banner or a debugging print is forgiven
-_UNASKED_MOST = 5000  # messages in one second that answer nothing
+_LINES_MOST = 5000  # in one second, empty ones, too
+_PIECES_MOST = 200  # of standard error that are read in one second
+_WORDS_MOST_BYTES = 4096  # of each that are looked at: the last ones
 _KILL_S = 3.0  # the guard's SIGTERM, SIGKILL and farewell
 
 
@@ -46,6 +48,18 @@ class LastWords:
 
     def take(self, text: str) -> None:
         self.lines.extend(line.strip()[:300] for line in text.splitlines() if line.strip())
+
+    async def listen(self, stream: ByteReceiveStream) -> None:
+        """Until its end. Who writes more than can be of use waits in the pipe."""
+        second, pieces = 0, 0
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            while True:
+                piece = await stream.receive()
+                self.take(piece[-_WORDS_MOST_BYTES:].decode(errors="replace"))
+                now = int(anyio.current_time())
+                second, pieces = now, pieces + 1 if now == second else 1
+                if pieces >= _PIECES_MOST:
+                    await anyio.sleep_until(now + 1)
 
     def __str__(self) -> str:
         return " | ".join(self.lines)
@@ -89,15 +103,10 @@ async def stdio_streams(
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.stdin.send(text.encode() + b"\n")
 
-    async def listen() -> None:
-        assert process.stderr is not None
-        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            while True:
-                words.take((await process.stderr.receive()).decode(errors="replace"))
-
     async with anyio.create_task_group() as group:
-        for part in (read, write, listen):
-            group.start_soon(part)
+        group.start_soon(read)
+        group.start_soon(write)
+        group.start_soon(words.listen, process.stderr)
         try:
             yield from_server, to_server
         finally:
@@ -192,7 +201,7 @@ class _Reader:
     stream: ByteReceiveStream
     to_us: ObjectSendStream[SessionMessage | Exception]
     garbage: int = 0
-    unasked: int = 0
+    lines: int = 0
     second: int = 0
 
     async def run(self) -> None:
@@ -211,6 +220,7 @@ class _Reader:
                     raise ServerFailed(f"it wrote a line of more than {_LINE_MOST_BYTES} bytes")
 
     async def _take(self, line: bytes) -> None:
+        self._count()
         if not line.strip():
             return
         try:
@@ -223,14 +233,12 @@ class _Reader:
                     f"it writes garbage to standard output, e.g. {line[:80]!r}"
                 ) from None
             return
-        if isinstance(message, JSONRPCRequest | JSONRPCNotification):
-            self._count_unasked()
         await self.to_us.send(SessionMessage(message))
 
-    def _count_unasked(self) -> None:
+    def _count(self) -> None:
         second = int(anyio.current_time())
         if second != self.second:
-            self.second, self.unasked = second, 0
-        self.unasked += 1
-        if self.unasked > _UNASKED_MOST:
-            raise ServerFailed(f"it floods: more than {_UNASKED_MOST} messages in a second")
+            self.second, self.lines = second, 0
+        self.lines += 1
+        if self.lines > _LINES_MOST:
+            raise ServerFailed(f"it floods: more than {_LINES_MOST} lines in a second")

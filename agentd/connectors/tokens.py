@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentd.connectors.private import put
 from agentd.connectors.specs import ServerSpec
 from agentd.domain.jsons import is_object
 
@@ -36,11 +36,7 @@ def read(name: str, folder: Path) -> dict[str, Any]:
 def write(name: str, folder: Path, kept: Mapping[str, Any]) -> None:
     """At once or not at all, 0600 from its first byte."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    path = path_of(name, folder)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.touch(0o600)
-    new.write_text(json.dumps(kept), encoding="utf-8")
-    new.replace(path)
+    put(path_of(name, folder), json.dumps(kept))
 
 
 def expire(name: str, folder: Path) -> bool:

@@ -32,3 +32,14 @@ def test_the_servers_of_the_guide_to_mcp() -> None:
     for block in blocks(_DOCUMENT, "json"):
         for name, entry in json.loads(block)["mcpServers"].items():
             assert parse(name, entry, {"FAR_KEY": "x"}).name == name
+
+
+async def test_a_server_that_is_left_out_is_told_of_only_where_all_are_meant(home: Home) -> None:
+    unset = {"url": "https://x.example/mcp", "headers": {"A": "${NOT_SET_ANYWHERE}"}}
+    (home.path / "mcp.json").write_text(json.dumps({"mcpServers": {"far": unset}}))
+    everything = await home.run("mcp", "ping")
+    assert everything.code == 1
+    assert "${NOT_SET_ANYWHERE}, which is not set" in everything.err
+    await home.run("mcp", "add", "clock", "--", "mcp-server-time")
+    one = await home.run("mcp", "tools", "clock")
+    assert (one.code, one.err) == (0, "")

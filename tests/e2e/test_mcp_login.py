@@ -17,6 +17,16 @@ pytestmark = pytest.mark.timeout(60)  # several processes one after another
 _SERVER = Path(__file__).parents[1] / "oauth_server.py"
 
 
+# As some do, it opens a connection that it does not use, before it asks for anything.
+_BROWSER = """
+import socket, sys, urllib.request
+from urllib.parse import parse_qs, urlsplit
+back = urlsplit(parse_qs(urlsplit(sys.argv[1]).query)["redirect_uri"][0])
+socket.create_connection((back.hostname, back.port)).close()
+urllib.request.urlopen(sys.argv[1])
+"""
+
+
 @asynccontextmanager
 async def guarded(life_s: int) -> AsyncIterator[str]:
     """The address of a server whose tokens live for so long."""
@@ -75,6 +85,8 @@ async def test_a_login_is_kept_and_refreshed_without_anybody(home: Home) -> None
         after = await counts(base)
         assert after["refresh_token"] > before.get("refresh_token", 0)
         assert after["authorization_code"] == 1
+        failed = await home.run("mcp", "login", "guarded", "--paste")
+        assert (failed.code, kept.exists()) == (1, True), "a login that fails costs the old one"
         await http.post(f"{base}/revoke?all")
         asked = await home.run("mcp", "call", "guarded", "whoami")
         assert (asked.code, asked.out) == (1, "")
@@ -83,7 +95,7 @@ async def test_a_login_is_kept_and_refreshed_without_anybody(home: Home) -> None
 
 async def test_a_browser_brings_the_code_back(tmp_path: Path) -> None:
     opener = tmp_path / "open.py"
-    opener.write_text("import sys, urllib.request\nurllib.request.urlopen(sys.argv[1])\n")
+    opener.write_text(_BROWSER)
     home = new_home(tmp_path)
     environment = {**home.environment, "BROWSER": f"{sys.executable} {opener} %s"}
     async with guarded(life_s=3600) as base:

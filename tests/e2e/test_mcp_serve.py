@@ -1,6 +1,7 @@
 """agentd as an MCP server: any client can hand work to the daemon."""
 
 import json
+import socket
 import stat
 import sys
 from collections.abc import AsyncIterator
@@ -129,6 +130,14 @@ async def test_no_port_is_opened_to_others(home: Home) -> None:
     done = await home.run("mcp", "serve", "--http", "0.0.0.0:0")
     assert done.code == 2
     assert "loopback" in done.err
+
+
+async def test_a_port_that_is_taken_is_said(home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = await home.run("mcp", "serve", "--http", str(port))
+    assert done.code == 2
+    assert f"127.0.0.1 port {port} can not be listened at" in done.err
 
 
 @pytest.mark.requirement("S4-24", "S4-25")

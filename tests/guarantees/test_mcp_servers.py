@@ -12,6 +12,7 @@ import pytest
 
 from agentd.connectors.server import State
 from agentd.domain.task import TaskState
+from agentd.toolkit.adapters.anthropic import to_anthropic
 from tests.desk import desk
 from tests.mcp_desk import entry, marked, servers, spec, state, until
 from tests.messages_turns import DONE, Body, Call, Turn, call
@@ -22,7 +23,7 @@ def configure(home: Path, **entries: dict[str, Any]) -> None:
     (home / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
 
 
-@pytest.mark.requirement("S4-18", "S4-19", "S4-20", "S0-37")
+@pytest.mark.requirement("S4-18", "S4-19", "S4-20", "S0-37", "C25")
 async def test_a_task_finds_and_calls_the_tools_of_a_server(tmp_path: Path) -> None:
     turns = (
         Turn(calls=(Call("mcp_list_tools"), Call("mcp_search", {"query": "echo"}))),
@@ -54,6 +55,24 @@ async def test_a_task_finds_and_calls_the_tools_of_a_server(tmp_path: Path) -> N
     assert set(errors) == {"tool_error", "invalid_arguments", "unknown_tool"}
 
 
+async def test_a_program_knows_the_tools_of_a_server_that_has_just_been_started(
+    tmp_path: Path,
+) -> None:
+    """Otherwise one that goes on after a crash would miss what it knew before."""
+    code = """
+args = {"text": "b"}
+[await plain__echo(text="a"), await mcp_exec(server="plain", tool="echo", args=args)]
+"""
+    turns = (call("execute_code", code=code), DONE)
+    plain = entry()
+    after_a_while = ["-c", 'sleep 0.2; exec "$@"', "sh", plain["command"], *plain["args"]]
+    async with desk(tmp_path, *turns) as office:
+        configure(office.config.home, plain={"command": "/bin/sh", "args": after_a_while})
+        task = await office.work()
+        result = (await office.results(task))[-2]
+    assert json.loads(strangers_text(result)) == ["echo: a", "echo: b"]
+
+
 async def test_a_run_keeps_the_tools_that_it_began_with(tmp_path: Path) -> None:
     """The provider caches the front of the request; whatever a server does, it stays the same."""
     turns = (call("mcp_list_tools"), call("plain__grow"), call("mcp_list_tools"), DONE)
@@ -65,6 +84,7 @@ async def test_a_run_keeps_the_tools_that_it_began_with(tmp_path: Path) -> None:
     assert all(each == shown[0] for each in shown)
 
 
+@pytest.mark.requirement("C18")
 async def test_what_a_server_offers_is_shown_to_the_next_run(tmp_path: Path) -> None:
     turns = (call("mcp_list_tools"), DONE)
     async with desk(tmp_path, behave=_always(*turns)) as office:
@@ -77,6 +97,7 @@ async def test_what_a_server_offers_is_shown_to_the_next_run(tmp_path: Path) -> 
     assert "plain__echo" in names
 
 
+@pytest.mark.requirement("C18")
 async def test_with_too_many_tools_they_are_reached_by_search(tmp_path: Path) -> None:
     turns = (
         call("mcp_search", query="tool 499"),
@@ -103,6 +124,16 @@ async def test_without_servers_a_model_sees_none_of_it(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith("mcp_")]
 
 
+@pytest.mark.requirement("C18")
+async def test_tools_are_shown_up_to_the_cap_and_then_none(tmp_path: Path) -> None:
+    async with servers(tmp_path, spec(), most=9) as mcp:
+        await state(mcp.get("plain"), State.READY)
+        assert len(mcp.shown(0)) == 9
+        assert len(mcp.shown(1)) == 0
+        assert mcp.find("plain__echo") is not None
+
+
+@pytest.mark.requirement("C24")
 async def test_bad_tools_are_set_aside_and_the_request_stays_legal(tmp_path: Path) -> None:
     async with servers(tmp_path, spec("bad-schema")) as mcp:
         server = mcp.get("bad-schema")
@@ -110,9 +141,10 @@ async def test_bad_tools_are_set_aside_and_the_request_stays_legal(tmp_path: Pat
         assert server.catalog is not None
         aside = dict(server.catalog.aside)
         assert set(aside) == {"wrong_type", "no_object", "bad_key", "bomb"}
-        shown = {each.name for each in mcp.shown(0)}
-        assert "bad-schema__union" in shown
-        assert not {name for name in shown if "bomb" in name}
+        taken = {each["name"]: each["input_schema"] for each in to_anthropic(mcp.shown(0))}
+        assert taken["bad-schema__union"]["type"] == "object"
+        assert not {"anyOf", "oneOf", "allOf"} & set(taken["bad-schema__union"])
+        assert not {name for name in taken if "bomb" in name}
 
 
 @pytest.mark.requirement("S4-22")

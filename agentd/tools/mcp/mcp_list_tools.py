@@ -8,8 +8,6 @@ from pydantic import Field
 from agentd.connectors.servers import McpManager
 from agentd.toolkit.definition import Effect, tool
 
-PATIENCE_S = 15.0  # for servers that have just begun to start
-
 
 @dataclass(frozen=True, slots=True)
 class ToolLine:
@@ -45,7 +43,7 @@ async def mcp_list_tools(
 ) -> ServerTools:
     """List the MCP servers and their tools, one line each. mcp_info shows a tool's parameters."""
     asked = [mcp.get(server)] if server else [mcp.servers[name] for name in sorted(mcp.servers)]
-    await mcp.settled(PATIENCE_S)
+    await mcp.settled()
     lines = [
         ServerLine(
             each.spec.name,

@@ -9,7 +9,6 @@ from agentd.connectors.ranking import rank
 from agentd.connectors.servers import McpManager
 from agentd.domain.errors import ToolError
 from agentd.toolkit.definition import Effect, tool
-from agentd.tools.mcp.mcp_list_tools import PATIENCE_S
 
 if TYPE_CHECKING:  # it loads the package `mcp-types`: not where there is no server
     from agentd.connectors.catalog import RemoteTool
@@ -49,7 +48,7 @@ async def mcp_search(
             "tools can not be searched by meaning yet",
             next_action_hint="Leave semantic_only out.",
         )
-    await mcp.settled(PATIENCE_S)
+    await mcp.settled()
     tools = mcp.remote_tools()
     found = rank(query, [_document(each) for each in tools])[:limit]
     matches = [

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -201,6 +202,50 @@ def test_an_error_that_strangers_worded_is_marked_and_the_hint_is_not() -> None:
     assert content.startswith("http_404: [what web_fetch gives")
     mark = content.split("\n")[1]
     assert content.endswith(f"\nend {mark}\nLook elsewhere.")
+
+
+_IMAGE: dict[str, Any] = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="},
+}
+
+
+def test_a_picture_of_strangers_stands_between_marks_with_all_that_came_with_it() -> None:
+    blocks = [{"type": "text", "text": _HOSTILE[:60]}, _IMAGE, {"type": "text", "text": "after"}]
+    event = made(ToolResult(ok=True, content=blocks, outside_of="far__look", notice="[ours]"))
+    start, *inner, end, notice = event.body["content"]
+    note, mark = start["text"].split("\n")
+    assert note.startswith("[what far__look gives was written outside")
+    assert mark in note
+    assert inner == blocks
+    assert end["text"] == f"end {mark}"
+    assert notice["text"] == "[ours]"
+    assert mark not in _HOSTILE
+    assert event.body["outside"] is True
+    assert made(ToolResult.success(blocks)).body["content"] == blocks
+
+
+def test_pictures_without_text_have_marks_of_their_own() -> None:
+    other = {**_IMAGE, "source": {**_IMAGE["source"], "data": "iVBORw0K"}}
+    results = [ToolResult(ok=True, content=[each], outside_of="x") for each in (_IMAGE, other)]
+    first, second = (made(each).body["content"][-1]["text"] for each in results)
+    assert first.startswith("end outside ")
+    assert first != second
+
+
+@pytest.mark.requirement("C20")
+def test_a_long_text_beside_a_picture_has_pages_like_any_other() -> None:
+    texts = ["x" * 50, "y" * 100, "z" * 10]
+    first, second, third = ({"type": "text", "text": text} for text in texts)
+    event = made(ToolResult.success([first, _IMAGE, second, third]))
+    *shown, notice = event.body["content"]
+    # 80 characters with the line end between the two texts: page 2 begins where this stops.
+    assert shown == [first, _IMAGE, {"type": "text", "text": "y" * 29}]
+    assert event.large is not None
+    assert event.large.content == "\n".join(texts)
+    found = _NEXT.search(notice["text"])
+    assert found
+    assert found.groups() == (event.large.id, "2")
 
 
 def last_result(body: Body) -> str:

@@ -1,9 +1,12 @@
 """Whatever servers and tools are called, their names here are legal and told apart."""
 
+import pytest
+
 from agentd.connectors.names import exported, prefixes, split
 from agentd.toolkit.definition import NAME
 
 
+@pytest.mark.requirement("C25")
 def test_a_legal_name_stays_and_an_illegal_one_is_mended() -> None:
     assert exported("time", ["get.time/x", "get-time"]) == {
         "get-time": "time__get-time",
@@ -11,6 +14,7 @@ def test_a_legal_name_stays_and_an_illegal_one_is_mended() -> None:
     }
 
 
+@pytest.mark.requirement("C25")
 def test_names_that_become_the_same_get_numbers_and_the_legal_one_keeps_its_own() -> None:
     found = exported("a", ["x.y", "x y", "x_y"])
     assert found == {"x_y": "a__x_y", "x y": "a__x_y_2", "x.y": "a__x_y_3"}
@@ -31,6 +35,7 @@ def test_prefixes_can_not_be_confused() -> None:
             assert parts[0] == prefix, server
 
 
+@pytest.mark.requirement("C25")
 def test_long_names_are_cut_and_still_told_apart() -> None:
     tools = ["t" * 200 + "a", "t" * 200 + "b"]
     (prefix,) = prefixes(["s" * 300]).values()

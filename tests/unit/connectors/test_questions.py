@@ -70,7 +70,7 @@ def events(*bodies: dict[str, Any]) -> list[Event]:
         Event(
             session_id=SessionId("s"),
             seq=seq,
-            kind=EventKind.USER if "text" in body else EventKind.TOOL_RESULT,
+            kind=_kind(body),
             body=body,
             task_id=None,
             run_id=None,
@@ -78,6 +78,12 @@ def events(*bodies: dict[str, Any]) -> list[Event]:
         )
         for seq, body in enumerate(bodies, start=1)
     ]
+
+
+def _kind(body: dict[str, Any]) -> EventKind:
+    if "stop_reason" in body:
+        return EventKind.ASSISTANT
+    return EventKind.USER if "text" in body else EventKind.TOOL_RESULT
 
 
 ASKED = {"tool": "t", "error_type": "input_required", "data": {"question": "q"}}
@@ -90,6 +96,16 @@ def test_only_a_person_answers_and_only_once() -> None:
     assert answers(events(SAID, ASKED), "t") == {}
     assert answers(events(ASKED, SAID, {"tool": "t"}), "t") == {}, "the call came to its end"
     assert answers(events(ASKED, SAID), "other") == {}
+
+
+def test_an_answer_goes_to_the_question_that_was_shown_and_to_no_other() -> None:
+    other = {**ASKED, "tool": "u", "data": {"question": "r"}}
+    both = events(ASKED, other, SAID)
+    assert (answers(both, "t"), answers(both, "u")) == ({"q": "12"}, {})
+    reply = {"content": [], "stop_reason": "tool_use"}
+    again = events(ASKED, other, SAID, reply, {"tool": "t"}, other, SAID)
+    assert (answers(again, "t"), answers(again, "u")) == ({}, {"r": "12"})
+    assert answers(events(ASKED, reply, SAID), "t") == {}, "it was said to something else"
 
 
 def test_the_best_fit_comes_first() -> None:

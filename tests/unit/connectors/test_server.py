@@ -8,10 +8,13 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import ByteReceiveStream
 
 from agentd.connectors.failures import ServerFailed
-from agentd.connectors.server import State
+from agentd.connectors.proxy import find_remote
+from agentd.connectors.server import McpServer, State
 from agentd.connectors.specs import ServerSpec
+from agentd.connectors.stdio import LastWords
 from agentd.domain.errors import ToolError
 from tests.mcp_desk import marked, servers, spec, state, until
 
@@ -75,6 +78,7 @@ async def test_a_banner_is_forgiven(tmp_path: Path) -> None:
         ("hang", "does not answer"),
         ("garbage", "garbage"),
         ("flood", "floods"),
+        ("empty-lines", "floods"),
         ("exit", "exit code 7: no configuration found"),
     ],
 )
@@ -89,6 +93,28 @@ async def test_a_server_that_can_not_be_used_leaves_the_others_alone(
         assert mcp.get("plain").state is State.READY
 
 
+class _Endless(ByteReceiveStream):
+    """What a server writes to standard error that never stops."""
+
+    pieces = 0
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        await anyio.lowlevel.checkpoint()
+        self.pieces += 1
+        return b"noise\n" * (max_bytes // 6)
+
+    async def aclose(self) -> None:
+        return
+
+
+async def test_who_writes_to_standard_error_without_end_is_read_slowly() -> None:
+    stream, words = _Endless(), LastWords()
+    with anyio.move_on_after(0.3):
+        await words.listen(stream)
+    assert stream.pieces in (200, 400)  # the second may have changed meanwhile
+    assert str(words).startswith("noise | noise")
+
+
 async def test_a_server_whose_program_is_not_there_rests_after_some_tries(tmp_path: Path) -> None:
     missing = ServerSpec("missing", "stdio", command="no-such-program")
     async with servers(tmp_path, missing, breaker_threshold=2) as mcp:
@@ -97,6 +123,16 @@ async def test_a_server_whose_program_is_not_there_rests_after_some_tries(tmp_pa
         assert server.failures == 2
         with anyio.fail_after(1), pytest.raises(ServerFailed, match="no-such-program"):
             await server.call("x", {})
+
+
+async def test_one_that_is_not_there_is_told_of_in_the_same_way_whenever_it_is_asked(
+    tmp_path: Path,
+) -> None:
+    """Before it has listed its tools, and when one of them is called."""
+    async with servers(tmp_path, spec("hang", connect_s=0.1), close_s=0.1) as mcp:
+        with pytest.raises(ToolError) as asked:
+            await find_remote(mcp.get("hang"), "echo")
+    assert asked.value.error_type == "server_unavailable"
 
 
 async def test_after_its_rest_it_is_tried_again(tmp_path: Path) -> None:
@@ -186,12 +222,30 @@ async def test_an_idle_server_is_closed_and_opened_by_the_next_call(tmp_path: Pa
         assert _text(await server.call("echo", {"text": "hi"})) == "echo: hi"
 
 
+async def test_a_call_that_outlasts_the_idle_time_keeps_the_connection_and_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+    hear = McpServer._hear
+
+    async def counted(server: McpServer, patience_s: float | None) -> None:
+        nonlocal looked
+        looked += 1
+        await hear(server, patience_s)
+
+    monkeypatch.setattr(McpServer, "_hear", counted)
+    async with servers(tmp_path, spec(idle_s=0.1)) as mcp:
+        assert _text(await mcp.get("plain").call("wait", {"text": "0.4"})) == "waited"
+        assert looked < 20  # once for each idle time, not as often as the machine can
+
+
 async def test_of_a_stubborn_server_nothing_is_left_after_the_stop(tmp_path: Path) -> None:
     mark = str(tmp_path)
     stubborn = spec("stubborn", env={"AGENTD_TEST_MARK": mark})
     async with servers(tmp_path, stubborn, close_s=0.1) as mcp:
         await mcp.get("stubborn").ready()
-        assert len(marked(mark)) == 3  # the guard, the server, the grandchild
+        # The guard, the server, the grandchild, which may be on its way.
+        await until(lambda: len(marked(mark)) == 3)
     assert marked(mark) == set()
 
 

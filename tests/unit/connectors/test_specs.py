@@ -1,6 +1,7 @@
 """mcp.json: the shape of other clients is read, and each mistake is said in words."""
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -115,3 +116,13 @@ def test_editing_keeps_the_rest_and_is_nobody_elses(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         editing.add(path, "c", {})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_what_a_crash_left_beside_it_lets_nobody_else_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    left = path.with_name(f".mcp.json.{os.getpid()}")
+    left.write_text("half")
+    left.chmod(0o644)
+    editing.add(path, "far", {"url": "https://x.example/mcp", "headers": {"K": "v"}})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not left.exists()

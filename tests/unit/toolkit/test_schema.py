@@ -57,7 +57,7 @@ def _all_nodes(node: Any) -> Iterator[dict[str, Any]]:
             yield from _all_nodes(each)
 
 
-@pytest.mark.requirement("S0-41", "S2-40")
+@pytest.mark.requirement("S0-41", "S2-40", "C24")
 def test_references_are_inlined_titles_and_nulls_are_gone() -> None:
     schema = input_schema(_draw())
     assert schema["type"] == "object"
@@ -80,7 +80,7 @@ def test_a_model_that_holds_itself_ends_as_any_object() -> None:
     assert inner["type"] == "object"
 
 
-@pytest.mark.requirement("S2-40")
+@pytest.mark.requirement("S2-40", "C24")
 @pytest.mark.parametrize("union", ["anyOf", "oneOf", "allOf"])
 def test_a_union_at_the_root_becomes_a_flat_object(union: str) -> None:
     branches = [
