@@ -80,6 +80,8 @@ def make_catalog(spec: ServerSpec, prefix: str, listing: Listing) -> Catalog:
             reason = _why_not(wanted[name])
         except RecursionError:
             reason = "its input schema is nested too deeply"
+        except Exception as error:  # noqa: BLE001 - only this tool is lost
+            reason = f"its input schema can not be read: {type(error).__name__}"
         if reason is None:
             output = listing.outputs.get(name)
             tools.append(_remote(spec.name, names[name], wanted[name], output))

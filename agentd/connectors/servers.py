@@ -65,7 +65,7 @@ class McpManager(Capability):
         return cls(
             load_servers(config.mcp_path) if servers is None else servers,
             terms,
-            workdir=config.workspace_path,
+            workdir=config.home,  # not where the model writes: what stands there is found first
             tokens=config.mcp_tokens_path,
             most=mcp.direct_tools_most,
         )

@@ -44,7 +44,6 @@ from agentd.connectors.stdio import stdio_streams
 
 _log = structlog.get_logger()
 _PAGES_MOST = 200
-TOOLS_MOST = 5000
 # Its lines have no place in ours; what matters of them is in the errors.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 # They concern parts of the older protocol that servers still use.
@@ -82,14 +81,14 @@ class Session:
 
     async def tools(self) -> Listing:
         """All pages. Raises ServerFailed when it never ends."""
-        self._sifted.aside.clear()
+        self._sifted.clear()
         found: list[Tool] = []
         cursor: str | None = None
         for _ in range(_PAGES_MOST):
             page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
             found += page.tools
-            if len(found) > TOOLS_MOST:
-                raise ServerFailed(f"it lists more than {TOOLS_MOST} tools")
+            if (why := self._sifted.too_much) is not None:
+                raise ServerFailed(why)
             if page.next_cursor is None or page.next_cursor == cursor:
                 return Listing(found, dict(self._sifted.outputs), dict(self._sifted.aside))
             cursor = page.next_cursor

@@ -6,6 +6,7 @@ regular expressions of the server's own.
 """
 
 import contextvars
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -22,6 +23,8 @@ _VERSIONS: Mapping[str, Mapping[str, Any]] = {
     "2025-11-25": {},
     "2026-07-28": {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"},
 }
+TOOLS_MOST = 5000
+_LISTING_MOST_CHARS = 16 * 1024 * 1024
 Item = SessionMessage | Exception
 
 
@@ -33,10 +36,30 @@ class _Stream(Protocol):
 
 @dataclass(slots=True)
 class Sifted:
-    """What was taken out: tools with the reason, and output schemas by tool."""
+    """What was taken out: tools with the reason, and output schemas by tool.
+
+    `tools`, `chars`: all that the listing has held so far.
+    """
 
     aside: dict[str, str] = field(default_factory=dict[str, str])
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    tools: int = 0
+    chars: int = 0
+
+    def clear(self) -> None:
+        """Before a new listing."""
+        self.aside.clear()
+        self.outputs.clear()
+        self.tools = self.chars = 0
+
+    @property
+    def too_much(self) -> str | None:
+        """Why the listing is not gone through to its end, or None."""
+        if self.tools > TOOLS_MOST:
+            return f"it lists more than {TOOLS_MOST} tools"
+        if self.chars > _LISTING_MOST_CHARS:
+            return f"its list of tools has more than {_LISTING_MOST_CHARS} characters"
+        return None
 
     def sift(self, item: Item) -> Item:
         message = item.message if isinstance(item, SessionMessage) else None
@@ -47,6 +70,10 @@ class Sifted:
         return item
 
     def _is_fit(self, tool: object) -> bool:
+        if self.too_much is not None:
+            return False  # it is refused anyway, and each one costs time on the event loop
+        self.tools += 1
+        self.chars += len(json.dumps(tool, ensure_ascii=False))
         name = str(tool.get("name", "?")) if is_object(tool) else "?"
         if is_object(tool):
             output = tool.pop("outputSchema", None)
