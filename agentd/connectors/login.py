@@ -7,7 +7,7 @@ restart without asking the server for its metadata again.
 import sys
 import webbrowser
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> No
     tokens.forget(spec.name, folder)
     kept = _Kept(spec, folder)
     try:
-        async with _pasted(tell) if paste else _listening(tell) as person:
+        async with _pasted(tell) if paste else listening(tell) as person:
             auth = await attended(spec, folder, person)
             async with open_session(_calling(spec, auth)) as session:
                 await session.tools()
@@ -174,21 +174,27 @@ async def _pasted(tell: Tell) -> AsyncGenerator[Person]:
 
 
 @asynccontextmanager
-async def _listening(tell: Tell) -> AsyncGenerator[Person]:
+async def listening(tell: Tell) -> AsyncGenerator[Person]:
+    """A page on loopback that the browser is sent back to."""
     came = anyio.Event()
     addresses: list[str] = []
 
+    async def reply(stream: SocketStream) -> None:
+        line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
+        words = line.split(" ")
+        found = len(words) > 1 and words[1].startswith("/callback?")
+        status, page = (b"200 OK", _PAGE) if found else (b"404 Not Found", b"")
+        head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+        await stream.send(head % (status, len(page)) + page)
+        if found and not came.is_set():
+            addresses.append(words[1])
+            came.set()
+
     async def answer(stream: SocketStream) -> None:
+        # Browsers open connections that they do not use; whoever else comes must not end the login.
         async with stream:
-            line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
-            words = line.split(" ")
-            found = len(words) > 1 and words[1].startswith("/callback?")
-            status, page = (b"200 OK", _PAGE) if found else (b"404 Not Found", b"")
-            head = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
-            await stream.send(head % (status, len(page)) + page)
-            if found and not came.is_set():
-                addresses.append(words[1])
-                came.set()
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                await reply(stream)
 
     async def send(url: str) -> None:
         tell(f"Open this page and log in, if it does not open by itself:\n\n{url}\n")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agentd.connectors.catalog import RemoteTool
 
 _log = structlog.get_logger()
+_SHOWN_MOST_CHARS = 200_000  # a quarter of what a model can read at once; or no task could work
 _STOP_GRACE_S = 4.0  # beyond a server's own time to end: its guard's
 
 
@@ -147,7 +148,8 @@ class McpManager(Capability):
     def shown(self, others: int) -> Sequence[Tool]:
         """The tools that a model is shown beside `others` of its own; all of them, or none."""
         remote = self.remote_tools()
-        if not remote or len(remote) + others > self._most:
+        chars = sum(each.shown_chars for each in remote)
+        if not remote or len(remote) + others > self._most or chars > _SHOWN_MOST_CHARS:
             return ()
         from agentd.connectors.proxy import proxy  # noqa: PLC0415 - only with servers
 

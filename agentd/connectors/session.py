@@ -38,6 +38,7 @@ from pydantic import ValidationError
 from agentd import __version__
 from agentd.connectors.catalog import Listing
 from agentd.connectors.failures import LoginNeeded, ServerFailed
+from agentd.connectors.http import client_of, factory_of
 from agentd.connectors.sieve import Sifted, SiftedStream
 from agentd.connectors.specs import ServerSpec
 from agentd.connectors.stdio import stdio_streams
@@ -160,7 +161,11 @@ def _transport(calling: Calling) -> AbstractAsyncContextManager[Any]:
         return stdio_streams(spec, calling.workdir, calling.close_s, calling.ended)
     if spec.transport == "sse":
         return sse_client(
-            spec.url, headers=dict(spec.headers), timeout=calling.connect_s, auth=calling.auth
+            spec.url,
+            headers=dict(spec.headers),
+            timeout=calling.connect_s,
+            auth=calling.auth,
+            httpx_client_factory=factory_of(spec.url),
         )
     return _http(calling)
 
@@ -175,21 +180,11 @@ async def _sifting(
 
 @asynccontextmanager
 async def _http(calling: Calling) -> AsyncGenerator[Any]:
-    async def heed(response: httpx2.Response) -> None:
-        # The package keeps the status to itself.
-        if response.status_code == 401:
-            raise LoginNeeded("it wants a login (HTTP status 401)")
-
     timeout = httpx2.Timeout(calling.connect_s, read=300)
-    hooks = {"response": [heed]} if calling.auth is None else {}
+    spec = calling.spec
     async with (
-        httpx2.AsyncClient(
-            headers=dict(calling.spec.headers),
-            timeout=timeout,
-            auth=calling.auth,
-            event_hooks=hooks,
-        ) as http,
-        streamable_http_client(calling.spec.url, http_client=http) as streams,
+        client_of(spec.url, headers=spec.headers, timeout=timeout, auth=calling.auth) as http,
+        streamable_http_client(spec.url, http_client=http) as streams,
     ):
         yield streams
 

@@ -15,7 +15,7 @@ from agentd.connectors.servers import McpManager
 from agentd.connectors.sieve import Sifted
 from agentd.connectors.specs import Servers, ServerSpec
 from agentd.connectors.stdio import has_too_many_values
-from tests.mcp_desk import servers, until
+from tests.mcp_desk import servers, spec, until
 
 pytestmark = pytest.mark.timeout(20)
 _WRITES = "import sys\nwhile True: sys.stdout.buffer.write({})"
@@ -90,7 +90,7 @@ def _catalog(**schemas: dict[str, Any]) -> Catalog:
         Tool.model_validate({"name": name, "inputSchema": schema})
         for name, schema in schemas.items()
     ]
-    return make_catalog(ServerSpec("s", "stdio"), "s", Listing(listed))
+    return make_catalog(ServerSpec("plain", "stdio"), "plain", Listing(listed))
 
 
 def test_a_schema_in_a_dialect_that_the_models_refuse_costs_its_tool_only() -> None:
@@ -112,3 +112,25 @@ def test_a_schema_in_a_dialect_that_the_models_refuse_costs_its_tool_only() -> N
     )
     assert [tool.original for tool in catalog.tools] == ["good"]
     assert len(catalog.aside) == 4
+
+
+async def test_half_a_character_costs_no_connection(tmp_path: Path) -> None:
+    """A program of one task must not end the calls of others."""
+    async with servers(tmp_path, spec()) as manager:
+        server = manager.get("plain")
+        answer: Any = await server.call("echo", {"text": "\ud800"})
+        assert answer.content[0].text == "echo: \ufffd"
+        assert server.failures == 0
+
+
+async def test_tools_with_more_text_than_a_model_reads_are_not_shown(tmp_path: Path) -> None:
+    """One server would end the work of all tasks, for every request has all tools."""
+    text = {"type": "string", "enum": ["x" * 80_000]}
+    tool = {"type": "object", "properties": {"a": text}}
+    async with servers(tmp_path, spec()) as manager:
+        await manager.get("plain").ready()
+        manager.get("plain").catalog = _catalog(one=tool, two=tool)
+        assert len(manager.shown(0)) == 2
+        manager.get("plain").catalog = _catalog(one=tool, two=tool, three=tool)
+        assert not manager.shown(0)
+        assert len(manager.remote_tools()) == 3
