@@ -41,11 +41,14 @@ from agentd.sandbox.code.wall import wall
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.ts")
 _FLAGS = ["--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only"]
-_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/nonexistent"}
+_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/dev/null/deno"}  # a place that nobody can make
 _DENO_BYTES = 160 << 20  # what Deno itself takes
 _SPARE_BYTES = 1 << 16
 _STDERR_BYTES = 1 << 14
 _END_S = 2.0
+_WATCH = (
+    '(while kill -0 "$PPID"; do sleep 1; done; kill -9 $$) </dev/null >/dev/null 2>/dev/null & '
+)
 
 
 class TypeScriptCode:
@@ -76,10 +79,13 @@ class TypeScriptCode:
         cpu_s = math.ceil(limits.run_s) + 2  # should the daemon be gone before it
         # jitless: no code is generated at run time, where most holes of V8 were.
         flags = f"--v8-flags=--jitless,--max-old-space-size={heap_mb}"
+        # The wall ends with the daemon; where there is none, somebody has to look.
+        watch = "" if self._wall else _WATCH
+        bounds = f"ulimit -c 0; ulimit -f 0; ulimit -d {data_kb}; ulimit -t {cpu_s}"
         return [
             "/bin/sh",
             "-c",
-            f'ulimit -c 0; ulimit -d {data_kb}; ulimit -t {cpu_s}; exec "$@"',
+            f"{watch}trap '' XFSZ; {bounds}; exec \"$@\"",
             "sh",
             *self._wall,
             os.fspath(self._deno),

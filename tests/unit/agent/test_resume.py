@@ -1,6 +1,7 @@
 """A call that a crash cut off keeps the promise under which it began."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -27,7 +28,7 @@ async def test_what_began_as_external_is_not_repeated_when_it_says_read_later(
     tmp_path: Path,
 ) -> None:
     """A server may say another thing of its tools after every start."""
-    patient = {"agent__max_attempts": 9, "agent__attempt_base_seconds": 0}
+    patient: dict[str, Any] = {"agent__max_attempts": 9, "agent__attempt_base_seconds": 0}
     async with desk(tmp_path, call("send"), DONE, **patient) as here:
         here.config.tools_path.mkdir(exist_ok=True)
         tool = here.config.tools_path / "probe.py"
