@@ -38,7 +38,7 @@ from pydantic import ValidationError
 from agentd import __version__
 from agentd.connectors.catalog import Listing
 from agentd.connectors.failures import LoginNeeded, ServerFailed
-from agentd.connectors.http import client_of, factory_of
+from agentd.connectors.network import client_of, factory_of
 from agentd.connectors.sieve import Sifted, SiftedStream
 from agentd.connectors.specs import ServerSpec
 from agentd.connectors.stdio import stdio_streams

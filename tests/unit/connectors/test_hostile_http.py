@@ -13,8 +13,8 @@ import httpx2
 import pytest
 
 from agentd.connectors.failures import ServerFailed
-from agentd.connectors.http import Way
 from agentd.connectors.login import listening
+from agentd.connectors.network import Way
 from agentd.connectors.server import State
 from agentd.connectors.specs import ServerSpec
 from agentd.sandbox.egress import Egress, Rules
