@@ -24,6 +24,7 @@ _VERSIONS: Mapping[str, Mapping[str, Any]] = {
     "2026-07-28": {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"},
 }
 TOOLS_MOST = 5000
+_PARTS_MOST = 1000  # of an answer; a tenth is shown
 _LISTING_MOST_CHARS = 16 * 1024 * 1024
 Item = SessionMessage | Exception
 
@@ -67,6 +68,10 @@ class Sifted:
             tools: object = message.result.get("tools")
             if is_array(tools):
                 message.result["tools"] = [each for each in tools if self._is_fit(each)]
+            content: object = message.result.get("content")
+            if is_array(content):
+                # Each that is wrong is described at length, by the package, on the event loop.
+                del content[_PARTS_MOST:]
         return item
 
     def _is_fit(self, tool: object) -> bool:

@@ -44,6 +44,13 @@ def test_of_a_million_tools_no_more_are_looked_at_than_are_bearable(item: Any) -
     assert "5000 tools" in (sifted.too_much or "")
 
 
+def test_of_an_answer_no_more_parts_are_looked_at_than_are_bearable() -> None:
+    content = [{"type": "nothing"}] * 100_000
+    answer = JSONRPCResponse(jsonrpc="2.0", id=1, result={"content": content})
+    Sifted().sift(SessionMessage(answer))
+    assert len(answer.result["content"]) == 1000
+
+
 def test_a_listing_is_no_longer_than_is_bearable() -> None:
     sifted = Sifted()
     tool = {"name": "a", "description": "x" * (1 << 20), "inputSchema": {"type": "object"}}
