@@ -5,7 +5,7 @@ program. They never become messages: the model sees only what the program printe
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,8 +62,8 @@ class InsideJournal:
     async def flush(self) -> None:
         await self.outer.flush()
 
-    def begun(self) -> set[str]:
-        return set(self.intents())
+    def begun(self) -> Mapping[str, str]:
+        return {call_id: body["effect"] for call_id, body in self.intents().items()}
 
     def intents(self) -> dict[str, Json]:
         """The calls of the program that have begun, by id."""

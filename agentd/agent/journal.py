@@ -1,6 +1,6 @@
 """The events of one run's session, in memory and on disk alike."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ class CallJournal(Protocol):
     @property
     def clock(self) -> Clock: ...
     def event(self, kind: EventKind, /, **body: Any) -> NewEvent: ...
-    def begun(self) -> set[str]: ...
+    def begun(self) -> Mapping[str, str]: ...
     async def append(self, events: Sequence[NewEvent]) -> None: ...
     async def write(self, events: Sequence[NewEvent], *, db: Transactor) -> Sequence[Event]: ...
     def committed(self, written: Sequence[Event]) -> None: ...
@@ -112,10 +112,10 @@ class Journal:
             for seq, each in enumerate(events, start=first)
         ]
 
-    def begun(self) -> set[str]:
-        """The ids of the model's calls that have an intent; not those that its programs made."""
+    def begun(self) -> Mapping[str, str]:
+        """The effect of each of the model's own calls that has an intent, by id."""
         return {
-            event.body["call_id"]
+            event.body["call_id"]: event.body["effect"]
             for event in self.events
             if event.kind is EventKind.TOOL_CALL and not event.inside
         }

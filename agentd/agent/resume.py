@@ -30,16 +30,20 @@ class Resume:
         begun = self.journal.begun()
         to_run: list[Call] = []
         for call in calls:
-            result = await self._outcome(call) if call.id in begun else None
+            result = await self._outcome(call, begun[call.id]) if call.id in begun else None
             if result is None:
                 to_run.append(call)
             else:
                 await self.dispatch.answer(call, result)
         return to_run
 
-    async def _outcome(self, call: Call) -> ToolResult | None:
-        """The result of a call that had begun; None: it may be run again without harm."""
-        match call.effect:
+    async def _outcome(self, call: Call, promised: str) -> ToolResult | None:
+        """The result of a call that had begun; None: it may be run again without harm.
+
+        `promised`: its effect when it began. A server may call its tools something else by now.
+        """
+        effect = Effect.EXTERNAL if promised == Effect.EXTERNAL else call.effect
+        match effect:
             case Effect.READ | Effect.IDEMPOTENT | Effect.TRANSACTIONAL:
                 return None
             case Effect.RECONCILABLE:

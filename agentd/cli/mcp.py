@@ -142,7 +142,7 @@ def ping(context: Context, *, name: str | None, as_json: bool) -> int:
                     each["ping_ms"],
                     each["protocol"],
                     each["tools"],
-                    each["problem"],
+                    one_line(each["problem"] or "", 500),
                 )
                 for each in found
             ],
@@ -171,7 +171,12 @@ def tools(context: Context, *, name: str | None, as_json: bool) -> int:
         print_table(
             ("server", "tool", "effect", "description"),
             [
-                (row["server"], row["tool"], row["effect"], row["problem"] or row["description"])
+                (
+                    row["server"],
+                    one_line(row["tool"]),
+                    row["effect"],
+                    one_line(row["problem"] or row["description"], 500),
+                )
                 for row in found
             ],
             empty="No tools.",

@@ -27,6 +27,8 @@ _CONTROLS = {
     **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"},
     0x7F: "\u2421",
     **dict.fromkeys(range(0x80, 0xA0), "\ufffd"),
+    # What breaks a line, and what turns the order of the words around.
+    **dict.fromkeys([*range(0x2028, 0x202F), *range(0x2066, 0x206A)], "\ufffd"),
 }
 
 

@@ -4,7 +4,7 @@ specs.py        mcp.json: which servers there are; what is wrong with it, in wor
 names.py        the names under which their tools appear
 guard.py        the process between the daemon and a server: when one ends, so does the other
 stdio.py        a server as a child process: bounded lines, its last words, its end
-bounded.py      HTTP with a bound on what a server may answer
+network.py      HTTP: bounded answers, and no way inside
 session.py      one open connection, whatever the transport
 server.py       one server: its owner task, its state, its calls
 servers.py      all of them: McpManager, what tools may ask for

@@ -9,6 +9,8 @@ from agentd.domain.run import Run
 from agentd.store.events import EventStore
 from agentd.toolkit.result import ToolResult
 
+_QUESTIONS_MOST = 20  # in one call: for each the journal is read
+
 
 @dataclass(slots=True)
 class Interview:
@@ -18,12 +20,16 @@ class Interview:
     tool: str
     run: Run | None
     events: EventStore | None
+    asked: int = 0
     _open: list[Question] = field(default_factory=list[Question])
 
     async def answer(self, asked: ElicitRequestParams) -> ElicitResult | None:
         """What the person said, or None; then the question is kept."""
+        self.asked += 1
+        if self.run is None or self.events is None or self.asked > _QUESTIONS_MOST:
+            return None
         question = Question.of(self.server, asked)
-        if self.run is None or self.events is None:
+        if question is None:
             return None
         journal = await self.events.of_session(self.run.session_id)
         own = [event for event in journal if event.task_id in (None, self.run.task_id)]

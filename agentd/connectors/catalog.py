@@ -6,6 +6,7 @@ reason, and the others work.
 
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,8 +19,10 @@ from agentd.connectors.specs import ServerSpec
 from agentd.domain.jsons import is_array, is_object
 from agentd.toolkit.definition import Effect
 from agentd.toolkit.given import GivenSchema, check_schema
+from agentd.toolkit.schema import normalise
 
 _SCHEMA_MOST_CHARS = 100_000
+_CHECKS_S = 10.0  # for all schemas of a server; the largest takes two
 _NODES_MOST = 10_000  # of a schema whose references are written out
 _DESCRIPTION_MOST_CHARS = 8_000
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
@@ -27,7 +30,7 @@ _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server. `name`: here; `original`: there."""
+    """A tool of a server. `name`: here; `original`: there. `shown_chars`: for a model."""
 
     server: str
     name: str
@@ -36,6 +39,7 @@ class RemoteTool:
     input: GivenSchema
     output: GivenSchema | None
     effect: Effect
+    shown_chars: int = 0
 
     @property
     def summary(self) -> str:
@@ -73,13 +77,17 @@ def make_catalog(spec: ServerSpec, prefix: str, listing: Listing) -> Catalog:
         if _is_wanted(spec, tool.name):
             wanted.setdefault(tool.name, tool)
     names = exported(prefix, wanted)
+    ends_at = time.monotonic() + _CHECKS_S
     tools: list[RemoteTool] = []
     aside = list(listing.misshapen.items())
     for name in sorted(wanted):
         try:
-            reason = _why_not(wanted[name])
+            late = time.monotonic() > ends_at
+            reason = "the others took too long to be checked" if late else _why_not(wanted[name])
         except RecursionError:
             reason = "its input schema is nested too deeply"
+        except Exception as error:  # noqa: BLE001 - only this tool is lost
+            reason = f"its input schema can not be read: {type(error).__name__}"
         if reason is None:
             output = listing.outputs.get(name)
             tools.append(_remote(spec.name, names[name], wanted[name], output))
@@ -96,14 +104,17 @@ def _is_wanted(spec: ServerSpec, name: str) -> bool:
 
 def _remote(server: str, name: str, tool: Listed, output: Mapping[str, Any] | None) -> RemoteTool:
     said = tool.description or tool.title or f"{tool.name} of the MCP server {server}."
+    description = said[:_DESCRIPTION_MOST_CHARS]
+    schema = json.dumps(normalise(tool.input_schema), ensure_ascii=False)
     return RemoteTool(
         server=server,
         name=name,
         original=tool.name,
-        description=said[:_DESCRIPTION_MOST_CHARS],
+        description=description,
         input=GivenSchema(tool.input_schema),
         output=None if output is None else GivenSchema(output),
         effect=_effect(tool),
+        shown_chars=len(description) + len(schema),
     )
 
 

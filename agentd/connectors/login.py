@@ -140,7 +140,7 @@ def log_in(spec: ServerSpec, folder: Path, *, paste: bool, tell: Tell) -> bool:
 async def _log_in(spec: ServerSpec, folder: Path, paste: bool, tell: Tell) -> bool:
     kept = _Kept(spec, folder)
     try:
-        async with _pasted(tell) if paste else _listening(tell) as person:
+        async with _pasted(tell) if paste else listening(tell) as person:
             auth = await attended(spec, folder, person)
             async with open_session(_calling(spec, auth)) as session:
                 await session.tools()
@@ -182,15 +182,10 @@ async def _pasted(tell: Tell) -> AsyncGenerator[Person]:
 
 
 @asynccontextmanager
-async def _listening(tell: Tell) -> AsyncGenerator[Person]:
+async def listening(tell: Tell) -> AsyncGenerator[Person]:
+    """A page on loopback that the browser is sent back to."""
     came = anyio.Event()
     addresses: list[str] = []
-
-    async def answer(stream: SocketStream) -> None:
-        # Browsers open connections that they do not use.
-        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-            async with stream:
-                await reply(stream)
 
     async def reply(stream: SocketStream) -> None:
         line = (await stream.receive(65536)).split(b"\r\n")[0].decode(errors="replace")
@@ -202,6 +197,12 @@ async def _listening(tell: Tell) -> AsyncGenerator[Person]:
         if found and not came.is_set():
             addresses.append(words[1])
             came.set()
+
+    async def answer(stream: SocketStream) -> None:
+        # Browsers open connections that they do not use; whoever else comes must not end the login.
+        async with stream:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                await reply(stream)
 
     async def send(url: str) -> None:
         tell(f"Open this page and log in, if it does not open by itself:\n\n{url}\n")

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
+from pydantic import ValidationError
 
 from agentd.domain.event import Event, EventKind
 from agentd.domain.jsons import is_object
-from agentd.toolkit.given import GivenSchema
+from agentd.toolkit.given import GivenSchema, check_schema
 from agentd.toolkit.result import ToolResult
 
 INPUT_REQUIRED = "input_required"
+_QUESTION_MOST_CHARS = 8000
 _YES = frozenset({"yes", "y", "true", "ok"})
 _NO = frozenset({"no", "n", "false"})
 
@@ -34,10 +36,15 @@ class Question:
     problem: str | None = None
 
     @classmethod
-    def of(cls, server: str, asked: ElicitRequestParams) -> "Question":
+    def of(cls, server: str, asked: ElicitRequestParams) -> "Question | None":
+        """None: it is none that a person could be shown."""
+        if len(asked.model_dump_json()) > _QUESTION_MOST_CHARS:
+            return None
         if isinstance(asked, ElicitRequestURLParams):
             return cls(server, asked.message, None, asked.url)
-        return cls(server, asked.message, asked.requested_schema, None)
+        schema = asked.requested_schema
+        fields = [*schema.get("properties", {}).values()] if check_schema(schema) is None else [0]
+        return cls(server, asked.message, schema, None) if all(map(is_object, fields)) else None
 
     @property
     def key(self) -> str:
@@ -113,7 +120,12 @@ def answer(question: Question, text: str) -> ElicitResult | str:
     defaults = {name: each["default"] for name, each in its.items() if "default" in each}
     content = {**defaults, **content}
     problems = GivenSchema(question.schema).problems(content)
-    return "; ".join(problems) if problems else ElicitResult(action="accept", content=content)
+    if problems:
+        return "; ".join(problems)
+    try:
+        return ElicitResult(action="accept", content=content)
+    except ValidationError:
+        return "it must hold plain values"
 
 
 def _content(schema: Mapping[str, Any], said: str) -> dict[str, Any] | str:

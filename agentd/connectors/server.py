@@ -21,6 +21,7 @@ import structlog
 from agentd.connectors.failures import LoginNeeded, ServerFailed
 from agentd.connectors.specs import ServerSpec
 from agentd.domain.errors import ToolError
+from agentd.domain.event import storable
 
 if TYPE_CHECKING:  # `mcp` takes a second to load: not where there is no server
     import httpx2
@@ -33,6 +34,8 @@ _log = structlog.get_logger()
 _RETRY_CAP_S = 30.0
 _STEADY_S = 30.0  # a connection that has held so long was no failure
 _RELIST_S = 0.2  # changes that come together are looked at once
+_ASIDE_SHOWN = 20  # in the log; `agentd mcp tools` shows all
+_NAME_SHOWN = 128
 
 Progress = Callable[[float, float | None, str | None], None]
 Ask = Callable[["ElicitRequestParams"], Awaitable["ElicitResult | None"]]
@@ -193,8 +196,10 @@ class McpServer:
         catalog: Catalog = await anyio.to_thread.run_sync(
             module.make_catalog, self.spec, self.prefix, listed
         )
-        for name, reason in catalog.aside:
-            _log.warning("an MCP tool is set aside", server=self.spec.name, tool=name, why=reason)
+        if self.catalog is None or catalog.aside != self.catalog.aside:
+            for name, reason in catalog.aside[:_ASIDE_SHOWN]:
+                facts = {"server": self.spec.name, "tool": name[:_NAME_SHOWN], "why": reason}
+                _log.warning("an MCP tool is set aside", **facts)
         if catalog != self.catalog:
             self.catalog = catalog
             self.changed()
@@ -308,7 +313,8 @@ class McpServer:
         self._lines.append(line)
         token = _current.set(line)
         try:
-            answer = await session.call(tool, dict(arguments), timeout_s, progress)
+            given = dict(storable(arguments))
+            answer = await session.call(tool, given, timeout_s, progress)
         except Exception as error:
             raise self._call_failed(error, tool, timeout_s) from error
         else:

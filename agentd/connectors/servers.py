@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 _SETTLED_S = 15.0  # who wants to know all tools waits no longer for servers that just start
+_SHOWN_MOST_CHARS = 200_000  # a quarter of what a model can read at once; or no task could work
 _STOP_GRACE_S = 4.0  # beyond a server's own time to end: its guard's
 
 
@@ -66,7 +67,7 @@ class McpManager(Capability):
         return cls(
             load_servers(config.mcp_path) if servers is None else servers,
             terms,
-            workdir=config.workspace_path,
+            workdir=config.home,  # not where the model writes: what stands there is found first
             tokens=config.mcp_tokens_path,
             most=mcp.direct_tools_most,
         )
@@ -148,7 +149,8 @@ class McpManager(Capability):
     def shown(self, others: int) -> Sequence[Tool]:
         """The tools that a model is shown beside `others` of its own; all of them, or none."""
         remote = self.remote_tools()
-        if not remote or len(remote) + others > self._most:
+        chars = sum(each.shown_chars for each in remote)
+        if not remote or len(remote) + others > self._most or chars > _SHOWN_MOST_CHARS:
             return ()
         from agentd.connectors.proxy import proxy  # noqa: PLC0415 - only with servers
 

@@ -36,16 +36,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from agentd import __version__
-from agentd.connectors.bounded import ANSWER_MOST_BYTES, bounded_client, patience
 from agentd.connectors.catalog import Listing
 from agentd.connectors.failures import LoginNeeded, ServerFailed
+from agentd.connectors.network import ANSWER_MOST_BYTES, client_of, factory_of, patience
 from agentd.connectors.sieve import Sifted, SiftedStream
 from agentd.connectors.specs import ServerSpec
 from agentd.connectors.stdio import stdio_streams
 
 _log = structlog.get_logger()
 _PAGES_MOST = 200
-TOOLS_MOST = 5000
 # Its lines have no place in ours; what matters of them is in the errors.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
 # They concern parts of the older protocol that servers still use.
@@ -83,15 +82,14 @@ class Session:
 
     async def tools(self) -> Listing:
         """All pages. Raises ServerFailed when it never ends."""
-        self._sifted.aside.clear()
-        self._sifted.outputs.clear()
+        self._sifted.clear()
         found: list[Tool] = []
         cursor: str | None = None
         for _ in range(_PAGES_MOST):
             page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
             found += page.tools
-            if len(found) > TOOLS_MOST:
-                raise ServerFailed(f"it lists more than {TOOLS_MOST} tools")
+            if (why := self._sifted.too_much) is not None:
+                raise ServerFailed(why)
             if page.next_cursor is None or page.next_cursor == cursor:
                 return Listing(found, dict(self._sifted.outputs), dict(self._sifted.aside))
             cursor = page.next_cursor
@@ -166,8 +164,8 @@ def _transport(calling: Calling) -> AbstractAsyncContextManager[Any]:
             spec.url,
             headers=dict(spec.headers),
             timeout=calling.connect_s,
-            httpx_client_factory=bounded_client,
             auth=calling.auth,
+            httpx_client_factory=factory_of(spec.url),
         )
     return _http(calling)
 
@@ -182,11 +180,12 @@ async def _sifting(
 
 @asynccontextmanager
 async def _http(calling: Calling) -> AsyncGenerator[Any]:
-    headers = dict(calling.spec.headers)
+    spec = calling.spec
+    timeout = patience(calling.connect_s)
     async with (
-        bounded_client(headers, patience(calling.connect_s), calling.auth) as http,
+        client_of(spec.url, headers=spec.headers, timeout=timeout, auth=calling.auth) as http,
         streamable_http_client(
-            calling.spec.url, http_client=http, max_sse_event_size=ANSWER_MOST_BYTES
+            spec.url, http_client=http, max_sse_event_size=ANSWER_MOST_BYTES
         ) as streams,
     ):
         yield streams

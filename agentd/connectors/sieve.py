@@ -6,6 +6,7 @@ regular expressions of the server's own.
 """
 
 import contextvars
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -24,6 +25,9 @@ _VERSIONS: Mapping[str, Mapping[str, Any]] = {
     "2026-07-28": {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"},
 }
 MESSAGES_MOST = 5000  # in one second
+TOOLS_MOST = 5000
+_PARTS_MOST = 1000  # of an answer; a tenth is shown
+_LISTING_MOST_CHARS = 16 * 1024 * 1024
 Item = SessionMessage | Exception
 
 
@@ -35,10 +39,30 @@ class _Stream(Protocol):
 
 @dataclass(slots=True)
 class Sifted:
-    """What was taken out: tools with the reason, and output schemas by tool."""
+    """What was taken out: tools with the reason, and output schemas by tool.
+
+    `tools`, `chars`: all that the listing has held so far.
+    """
 
     aside: dict[str, str] = field(default_factory=dict[str, str])
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    tools: int = 0
+    chars: int = 0
+
+    def clear(self) -> None:
+        """Before a new listing."""
+        self.aside.clear()
+        self.outputs.clear()
+        self.tools = self.chars = 0
+
+    @property
+    def too_much(self) -> str | None:
+        """Why the listing is not gone through to its end, or None."""
+        if self.tools > TOOLS_MOST:
+            return f"it lists more than {TOOLS_MOST} tools"
+        if self.chars > _LISTING_MOST_CHARS:
+            return f"its list of tools has more than {_LISTING_MOST_CHARS} characters"
+        return None
 
     def sift(self, item: Item) -> Item:
         message = item.message if isinstance(item, SessionMessage) else None
@@ -46,9 +70,17 @@ class Sifted:
             tools: object = message.result.get("tools")
             if is_array(tools):
                 message.result["tools"] = [each for each in tools if self._is_fit(each)]
+            content: object = message.result.get("content")
+            if is_array(content):
+                # Each that is wrong is described at length, by the package, on the event loop.
+                del content[_PARTS_MOST:]
         return item
 
     def _is_fit(self, tool: object) -> bool:
+        if self.too_much is not None:
+            return False  # it is refused anyway, and each one costs time on the event loop
+        self.tools += 1
+        self.chars += len(json.dumps(tool, ensure_ascii=False))
         name = str(tool.get("name", "?")) if is_object(tool) else "?"
         if is_object(tool):
             output = tool.pop("outputSchema", None)

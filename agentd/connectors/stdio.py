@@ -5,6 +5,7 @@ last words. A guard (guard.py) stands between: nothing of the server outlives th
 """
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -33,10 +34,12 @@ _GUARD = Path(__file__).with_name("guard.py")
 _BUNDLED = {"agentd-system-info": "agentd.connectors.system_info"}
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER")
 _LINE_MOST_BYTES = 32 * 1024 * 1024
+_VALUES_MOST = 300_000  # in one line: each takes a hundred bytes and time on the event loop
 _GARBAGE_MOST = 100  # lines that are no message: a banner or a debugging print is forgiven
 _LINES_MOST = 5000  # in one second, empty ones, too
 _PIECES_MOST = 200  # of standard error that are read in one second
 _WORDS_MOST_BYTES = 4096  # of each that are looked at: the last ones
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _KILL_S = 3.0  # the guard's SIGTERM, SIGKILL and farewell
 
 
@@ -47,7 +50,8 @@ class LastWords:
     lines: deque[str] = field(default_factory=lambda: deque[str](maxlen=8))
 
     def take(self, text: str) -> None:
-        self.lines.extend(line.strip()[:300] for line in text.splitlines() if line.strip())
+        last = text.rstrip().rsplit("\n", 8)[-8:]  # of a flood only its end is looked at
+        self.lines.extend(line.strip()[:300] for line in last if line.strip())
 
     async def listen(self, stream: ByteReceiveStream) -> None:
         """Until its end. Who writes more than can be of use waits in the pipe."""
@@ -153,7 +157,7 @@ def _command(spec: ServerSpec) -> tuple[list[str], dict[str, str]]:
         return [_find(spec.command, environment["PATH"]), *spec.args], environment
     # Ours: the very code that runs here, whether or not its script is on some PATH.
     environment["PYTHONPATH"] = str(Path(agentd.__file__).parents[1])
-    return [sys.executable, "-m", module, *spec.args], environment
+    return [sys.executable, "-P", "-m", module, *spec.args], environment
 
 
 def _find(command: str, path: str) -> str:
@@ -193,6 +197,26 @@ async def _how_it_ended(process: Process, words: LastWords) -> str:
     return f"{how}: {words}" if words.lines else how
 
 
+def has_too_many_values(line: bytes) -> bool:
+    """Whether JSON text holds more values than is bearable, without taking it apart.
+
+    What stands in strings does not count: a text may be long.
+    """
+    if _marks(line, 0, len(line)) <= _VALUES_MOST:
+        return False
+    count = end = 0
+    for string in _STRING.finditer(line):
+        count += 1 + _marks(line, end, string.start())
+        end = string.end()
+        if count > _VALUES_MOST:
+            return True
+    return count + _marks(line, end, len(line)) > _VALUES_MOST
+
+
+def _marks(line: bytes, start: int, end: int) -> int:
+    return sum(line.count(mark, start, end) for mark in (b",", b"[", b"{"))
+
+
 @dataclass(slots=True)
 class _Reader:
     """Lines as messages, one at a time, so that a flood waits in the pipe."""
@@ -223,6 +247,8 @@ class _Reader:
         self._count()
         if not line.strip():
             return
+        if has_too_many_values(line):
+            raise ServerFailed(f"it wrote a line of more than {_VALUES_MOST} values")
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:

@@ -73,10 +73,15 @@ class _Walk:
         for key, each in value.items():
             if not isinstance(key, str | int | float | bool | None):
                 raise NotJson(f"the key of an object is {_name(key)}")
-            name = key if isinstance(key, str) else str(key)
+            name = key if isinstance(key, str) else self._named(key)
             self._take(len(name) + 4)
             found[name] = self.walk(each, depth + 1)
         return found
+
+    def _named(self, key: float | None) -> str:
+        if key is not None:
+            self._number(key)  # an integer may have more digits than Python writes
+        return str(key)
 
     def _take(self, size_bytes: int) -> None:
         self._left_bytes -= size_bytes

@@ -24,6 +24,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from agentd.domain.jsons import is_object
+from agentd.sandbox.code.jsonable import NotJson, jsonable
 from agentd.sandbox.code.program import (
     Answer,
     Asked,
@@ -40,11 +41,14 @@ from agentd.sandbox.code.wall import wall
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.ts")
 _FLAGS = ["--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only"]
-_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/nonexistent"}
+_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/dev/null/deno"}  # a place that nobody can make
 _DENO_BYTES = 160 << 20  # what Deno itself takes
 _SPARE_BYTES = 1 << 16
 _STDERR_BYTES = 1 << 14
 _END_S = 2.0
+_WATCH = (
+    '(while kill -0 "$PPID"; do sleep 1; done; kill -9 $$) </dev/null >/dev/null 2>/dev/null & '
+)
 
 
 class TypeScriptCode:
@@ -75,10 +79,13 @@ class TypeScriptCode:
         cpu_s = math.ceil(limits.run_s) + 2  # should the daemon be gone before it
         # jitless: no code is generated at run time, where most holes of V8 were.
         flags = f"--v8-flags=--jitless,--max-old-space-size={heap_mb}"
+        # The wall ends with the daemon; where there is none, somebody has to look.
+        watch = "" if self._wall else _WATCH
+        bounds = f"ulimit -c 0; ulimit -f 0; ulimit -d {data_kb}; ulimit -t {cpu_s}"
         return [
             "/bin/sh",
             "-c",
-            f'ulimit -c 0; ulimit -d {data_kb}; ulimit -t {cpu_s}; exec "$@"',
+            f"{watch}trap '' XFSZ; {bounds}; exec \"$@\"",
             "sh",
             *self._wall,
             os.fspath(self._deno),
@@ -108,6 +115,7 @@ class TypeScriptProgram:
         self._stderr: ByteReceiveStream = process.stderr
         self._at_ms = setting.now_ms
         self._spent_s = 0.0
+        self._asked = 0
 
     @property
     def printed(self) -> str:
@@ -168,7 +176,9 @@ class TypeScriptProgram:
     def _step(self, frame: Mapping[str, Any]) -> Step:
         try:
             return self._read(frame)
-        except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+        except NotJson as error:
+            return Broken("program_error", f"the arguments of a tool can not be sent: {error}")
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             return Broken("crashed", f"The interpreter said what makes no sense: {error!r}")
 
     def _read(self, frame: Mapping[str, Any]) -> Step:
@@ -182,21 +192,32 @@ class TypeScriptProgram:
                     f"called without await, so it was not carried out: {calls}. "
                     "Write `await tool({...})`. Everything before has happened.",
                 )
-            return Ended(frame["ended"])
+            try:
+                return Ended(jsonable(frame["ended"], most_bytes=self._setting.limits.value_bytes))
+            except NotJson as error:
+                return Broken("invalid_result", f"what the program gives can not be sent: {error}")
         return Broken(*_kind_of(str(frame.get("broken", "no message"))))
 
     def _paused(self, calls: list[dict[str, Any]]) -> Step:
-        asked = [
-            Asked(each["number"], each["tool"], json.loads(each["arguments"]), each["line"])
-            for each in calls
-        ]
         most = self._setting.limits.tool_calls
-        if asked[-1].number > most:
+        if self._asked + len(calls) > most:
             return Broken(
                 "too_many_calls",
                 f"A program may call {most} tools, and this one wanted more; it was ended there.",
             )
+        asked = [self._one(self._asked + at, each) for at, each in enumerate(calls, 1)]
+        if not asked:
+            raise ValueError("it waits for no call")
+        self._asked += len(asked)
         return Paused(asked)
+
+    def _one(self, number: int, call: Mapping[str, Any]) -> Asked:
+        """The call as it was said: a program can have a hand in it. Raises ValueError, NotJson."""
+        tool, arguments = call["tool"], json.loads(call["arguments"])
+        if call["number"] != number or tool not in self._frames.tools or not is_object(arguments):
+            raise ValueError(f"call {number} is none")
+        most_bytes = self._setting.limits.value_bytes
+        return Asked(number, tool, jsonable(arguments, most_bytes=most_bytes), int(call["line"]))
 
     async def _gone(self) -> Broken:
         """The process ended without a word."""
@@ -231,7 +252,7 @@ class _Frames:
         self._mark = self.secret.encode()
         self._stream = stream
         self._limits = setting.limits
-        self._names = {function.tool for function in setting.functions.values()}
+        self.tools = {function.tool for function in setting.functions.values()}
         self._buffer = bytearray()
         self._parts: list[str] = []
         self._printed_bytes = 0

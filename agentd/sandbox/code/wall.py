@@ -1,7 +1,7 @@
 """A second wall around an interpreter that has one of its own: namespaces, by bubblewrap.
 
 Unlike a confined command it sees no workspace, no /etc and no network: only the system's libraries
-and the files that are named.
+and the files that are named, and can write nothing that is larger than a note.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ from pathlib import Path
 
 _LINKED = ("bin", "lib", "lib32", "lib64", "sbin")
 _TRY_S = 5
+_TMP_BYTES = 1 << 20
 
 
 def wall(files: Sequence[Path], environment: dict[str, str]) -> list[str]:
@@ -40,7 +41,10 @@ def _options(files: Sequence[Path], environment: dict[str, str]) -> list[str]:
             options += ["--symlink", os.fspath(path.readlink()), os.fspath(path)]
         elif path.is_dir():
             options += ["--ro-bind", os.fspath(path), os.fspath(path)]
-    options += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - its own
+    options += ["--proc", "/proc", "--dev", "/dev"]
+    options += ["--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 - its own
     for file in files:
         options += ["--ro-bind", os.fspath(file), os.fspath(file)]
+    # What could be written there lies in memory, outside of every limit of the process.
+    options += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [*options, "--chdir", "/tmp"]  # noqa: S108 - its own

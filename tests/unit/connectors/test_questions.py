@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from mcp_types import ElicitResult
+from mcp_types import ElicitRequestFormParams, ElicitResult
 
 from agentd.connectors.questions import Question, answer, answers
 from agentd.connectors.ranking import rank
@@ -58,6 +58,27 @@ def test_what_is_no_answer_is_told(schema: dict[str, Any], said: str, words: str
     found = answer(question(schema), said)
     assert isinstance(found, str)
     assert words in found
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": 5}},
+        {"type": "object", "properties": []},
+        {"type": "object", "properties": {"a": {"type": "nope"}}},
+        {"type": "object", "properties": {"a": True}},
+        {"type": "object", "properties": {}, "required": 5},
+        {"type": "object", "properties": {"a": {"description": "x" * 100_000}}},
+    ],
+)
+def test_what_no_person_could_answer_is_not_asked(schema: dict[str, Any]) -> None:
+    asked = ElicitRequestFormParams(message="Well?", requested_schema=schema)
+    assert Question.of("shop", asked) is None
+
+
+def test_an_answer_of_a_kind_that_the_protocol_lacks_is_told() -> None:
+    anything: dict[str, Any] = {"type": "object", "properties": {"a": {}}}
+    assert answer(question(anything), '{"a": [[]]}') == "it must hold plain values"
 
 
 def test_a_person_may_decline() -> None:

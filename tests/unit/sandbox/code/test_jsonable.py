@@ -51,6 +51,7 @@ def shared() -> list[Any]:
         (b"bytes", "bytes is nothing"),
         (float("nan"), "no number"),
         (1 << 2000, "too large"),
+        ({10**5000: 1}, "too large"),
         ({(1, 2): 3}, "key of an object is tuple"),
         (print, "nothing that JSON knows"),
     ],

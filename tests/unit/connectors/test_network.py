@@ -129,6 +129,17 @@ async def test_an_answer_in_an_event_may_be_as_long_as_any_other(tmp_path: Path)
         assert text in str(await mcp.get("far").call("say", {}))
 
 
+@pytest.mark.parametrize("kind", [_JSON, _EVENTS])
+async def test_an_answer_of_too_many_values_is_not_taken_apart(kind: str, tmp_path: Path) -> None:
+    def answer(request_id: int) -> tuple[str, bytes]:
+        many = said(request_id)[:-1] + b', "x": [' + b"[]," * 1_000_000 + b"1]}"
+        return kind, many if kind == _JSON else b"event: message\ndata: " + many + b"\n\n"
+
+    async with answering(answer) as far, servers(tmp_path, far) as mcp:
+        with pytest.raises(ToolError, match=r"more than 1000000 values|server went away"):
+            await mcp.get("far").call("say", {})
+
+
 async def test_what_is_packed_is_not_unpacked(tmp_path: Path) -> None:
     def answer(request_id: int) -> tuple[str, bytes]:
         return f"{_JSON}\r\nContent-Encoding: gzip", gzip.compress(said(request_id))
