@@ -16,7 +16,6 @@ import shutil
 import signal
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,11 @@ from agentd.sandbox.code.wall import wall
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.ts")
 _FLAGS = ["--no-prompt", "--no-remote", "--no-npm", "--no-config", "--no-lock", "--cached-only"]
-_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/dev/null/deno"}  # a place that nobody can make
+# Deno looks for its caches for 150 ms where it can not make them. Behind the wall they may lie in a
+# megabyte of memory that goes with it; else in a place that nobody can make.
+_ENVIRONMENT = {"NO_COLOR": "1", "DENO_DIR": "/dev/null/deno"}
+_ENVIRONMENT_BEHIND_WALL = {"NO_COLOR": "1", "DENO_DIR": "/tmp/deno"}  # noqa: S108 - its own
+_FILE_BLOCKS_BEHIND_WALL = 256  # of 512 bytes
 _DENO_BYTES = 160 << 20  # what Deno itself takes
 _SPARE_BYTES = 1 << 16
 _STDERR_BYTES = 1 << 14
@@ -58,6 +61,7 @@ class TypeScriptCode:
 
     def __init__(self, deno: Path) -> None:
         self._deno = deno
+        self._wall: list[str] = []
 
     @asynccontextmanager
     async def open(self, setting: Setting) -> AsyncGenerator["TypeScriptProgram"]:
@@ -80,14 +84,15 @@ class TypeScriptCode:
         # jitless: no code is generated at run time, where most holes of V8 were.
         flags = f"--v8-flags=--jitless,--max-old-space-size={heap_mb}"
         # The wall ends with the daemon; where there is none, somebody has to look.
-        watch = "" if self._wall else _WATCH
-        bounds = f"ulimit -c 0; ulimit -f 0; ulimit -d {data_kb}; ulimit -t {cpu_s}"
+        wall = self._built_wall()
+        watch, file_blocks = ("", _FILE_BLOCKS_BEHIND_WALL) if wall else (_WATCH, 0)
+        bounds = f"ulimit -c 0; ulimit -f {file_blocks}; ulimit -d {data_kb}; ulimit -t {cpu_s}"
         return [
             "/bin/sh",
             "-c",
             f"{watch}trap '' XFSZ; {bounds}; exec \"$@\"",
             "sh",
-            *self._wall,
+            *wall,
             os.fspath(self._deno),
             "run",
             *_FLAGS,
@@ -95,10 +100,11 @@ class TypeScriptCode:
             os.fspath(_BOOTSTRAP),
         ]
 
-    @cached_property
-    def _wall(self) -> list[str]:
-        """A second wall around Deno's own, where this machine can build one."""
-        return wall([self._deno, _BOOTSTRAP], _ENVIRONMENT)
+    def _built_wall(self) -> list[str]:
+        """A second wall around Deno's own, where this machine can build one. Blocks."""
+        if not self._wall:  # it may have been too busy the last time
+            self._wall = wall([self._deno, _BOOTSTRAP], _ENVIRONMENT_BEHIND_WALL)
+        return self._wall
 
 
 class TypeScriptProgram:

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentd.sandbox.code.program import Broken, Function, Limits, Setting, Step
+from agentd.sandbox.code.program import Broken, Ended, Function, Limits, Setting, Step
 from agentd.sandbox.code.typescript import TypeScriptCode, find_deno
 
 deno = find_deno()
@@ -58,16 +58,6 @@ async def test_what_a_program_gives_is_bounded() -> None:
     assert step.error_type == "invalid_result"
 
 
-async def first_words(code: str, *, walled: bool) -> Step:
-    assert deno is not None
-    interpreter = TypeScriptCode(deno)
-    if not walled:
-        interpreter.__dict__["_wall"] = list[str]()  # as on a machine that can build none
-    async with interpreter.open(SETTING) as program:
-        return await program.start(code)
-
-
-@pytest.mark.parametrize("walled", [True, False])
 @pytest.mark.parametrize(
     "code",
     [
@@ -76,21 +66,37 @@ async def first_words(code: str, *, walled: bool) -> Step:
     ],
     ids=["caches", "storage"],
 )
-async def test_a_program_keeps_nothing(code: str, walled: bool) -> None:
-    """It would lie in memory or on the disk, unbounded, and be there for the next one."""
-    step = await first_words(code, walled=walled)
+async def test_without_a_wall_a_program_stores_nothing(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would lie on the disk, unbounded, and be there for the next one."""
+    monkeypatch.setattr("agentd.sandbox.code.typescript.wall", lambda *_: [])
+    step = await first_step(code)
     assert isinstance(step, Broken)
     assert step.error_type == "program_error"
+
+
+async def test_behind_a_wall_what_a_program_stores_is_little_and_gone_with_it() -> None:
+    fill = (
+        "const c = await caches.open('x'); let n = 0;"
+        "try { for (; n < 100; n++) await c.put(`http://a/${n}`, new Response('x'.repeat(60000))) }"
+        "catch {} return n"
+    )
+    filled = await first_step(fill)
+    assert isinstance(filled, Ended)
+    assert filled.value < 17  # of 60 KB; there is 1 MiB
+    look = "return (await (await caches.open('x')).match('http://a/0')) === undefined"
+    assert await first_step(look) == Ended(True)
 
 
 _DAEMON = """
 import anyio
 from agentd.sandbox.code.program import Limits, Setting
-from agentd.sandbox.code.typescript import TypeScriptCode, find_deno
+from agentd.sandbox.code import typescript
 
 async def main():
-    code = TypeScriptCode(find_deno())
-    code.__dict__["_wall"] = []
+    typescript.wall = lambda *_: []  # as on a machine that can build none
+    code = typescript.TypeScriptCode(typescript.find_deno())
     sleeps = "console.log('begun'); await new Promise((done) => setTimeout(done, 1e8))"
     async with code.open(Setting({}, Limits())) as program, anyio.create_task_group() as group:
         group.start_soon(program.start, sleeps)
