@@ -15,11 +15,11 @@ from mcp.server.stdio import stdio_server
 
 from agentd.app_tools import call_tool, make_toolbox
 from agentd.cli.context import Context, Opened
-from agentd.connectors.private import put
 from agentd.connectors.serving import make_server, offered
 from agentd.daemon.logs import configure_logs
 from agentd.daemon.signals import watch_signals
 from agentd.domain.errors import ConfigError
+from agentd.private_files import put
 from agentd.toolkit.definition import Tool
 from agentd.toolkit.progress import Progress, Tell
 from agentd.toolkit.result import ToolResult
@@ -134,7 +134,7 @@ def _token(path: Path) -> str:
             return found
     made = secrets.token_urlsafe(32)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    put(path, made + "\n")
+    put(path, f"{made}\n".encode())
     return made
 
 

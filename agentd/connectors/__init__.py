@@ -17,7 +17,6 @@ asking.py       the answers to it, as far as they stand in the journal
 images.py       whether an image is one that the models take
 failures.py     what goes wrong with a server
 ranking.py      which tools fit some words (BM25)
-private.py      files that nobody else may read
 tokens.py       OAuth: tokens in files, refreshed without anybody
 login.py        OAuth: a person and a browser, or a pasted code
 serving.py      agentd's own tools for other MCP clients

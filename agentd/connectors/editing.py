@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentd.connectors.private import put
 from agentd.connectors.specs import entries, parse, read_document
 from agentd.domain.errors import NotFound, Refused
+from agentd.private_files import put
 
 BUNDLED: Mapping[str, Mapping[str, Any]] = {"system-info": {"command": "agentd-system-info"}}
 
@@ -53,4 +53,4 @@ class _Anything(Mapping[str, str]):
 
 
 def _write(path: Path, document: Mapping[str, Any]) -> None:
-    put(path, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    put(path, f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode())

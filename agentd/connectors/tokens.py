@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agentd.connectors.private import put
 from agentd.connectors.specs import ServerSpec
 from agentd.domain.jsons import is_object
+from agentd.private_files import put
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,7 +36,7 @@ def read(name: str, folder: Path) -> dict[str, Any]:
 def write(name: str, folder: Path, kept: Mapping[str, Any]) -> None:
     """At once or not at all, 0600 from its first byte."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    put(path_of(name, folder), json.dumps(kept))
+    put(path_of(name, folder), json.dumps(kept).encode())
 
 
 def expire(name: str, folder: Path) -> bool:

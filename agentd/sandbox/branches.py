@@ -22,6 +22,7 @@ from agentd.domain.capability import Capability
 from agentd.domain.clock import Clock
 from agentd.domain.errors import ToolError
 from agentd.domain.run import CallKey
+from agentd.private_files import sync
 from agentd.sandbox.bubblewrap import Overlay, branch_of, make_branch
 from agentd.sandbox.commands import Command, Commands
 from agentd.sandbox.finish import Finished
@@ -257,13 +258,8 @@ def _write(folder: Path, name: str, value: object, *, lasting: bool = True) -> N
         if lasting:
             os.fsync(file.fileno())
     new.rename(folder / name)
-    if not lasting:
-        return
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    if lasting:
+        sync(folder)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agentd.domain.ids import new_id
+from agentd.private_files import sync, write
 from agentd.sandbox.changes import Change
 
 _FORM = "receipt.json"
@@ -56,13 +57,13 @@ class Receipts:
         try:
             lines = [_put(beside, number, change) for number, change in enumerate(changes)]
             form = {"asked": asked, "result": result, "changes": lines}
-            _write(beside / _FORM, json.dumps(form).encode())
-            _sync(beside)
+            write(beside / _FORM, json.dumps(form).encode())
+            sync(beside)
             beside.rename(self._path(group, key))
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
-        _sync(self._folder)
+        sync(self._folder)
 
     def find(self, group: str, key: str) -> Receipt | None:
         """Raises OSError, ValueError when it is there and can not be read."""
@@ -109,7 +110,7 @@ def content_hash(content: bytes | None) -> str | None:
 
 def _put(folder: Path, number: int, change: Change) -> dict[str, Any]:
     if change.new is not None:
-        _write(folder / str(number), change.new)
+        write(folder / str(number), change.new)
     return {
         # A path may hold bytes that are no UTF-8.
         "path": base64.b64encode(os.fsencode(change.path)).decode(),
@@ -125,19 +126,3 @@ def _path(encoded: str) -> str:
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from agentd.domain.errors import NotFound, StoreBusy, StoreFailed
+from agentd.private_files import create, sync
 from agentd.store.file_lease import FileLease
 from agentd.store.filesystem import refuse_network_filesystem
 
@@ -109,25 +110,6 @@ def _readable(fd: int, length: int, at: int) -> bytes:
         except OSError:
             parts.append(bytes(size))
     return b"".join(parts)
-
-
-@contextlib.contextmanager
-def create(path: Path) -> Generator[int]:
-    """The descriptor of a new file, for its owner alone."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def sync(path: Path) -> None:
-    """Put a file, or the names in a folder, on the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def publish(new: Path, path: Path) -> None:

@@ -11,6 +11,8 @@ import secrets
 from functools import cached_property
 from pathlib import Path
 
+from agentd.private_files import write
+
 _KEY_BYTES = 32
 
 
@@ -38,10 +40,7 @@ class Seal:
         if not self._path.exists():
             aside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
             aside.unlink(missing_ok=True)
-            with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as f:
-                f.write(secrets.token_bytes(_KEY_BYTES))
-                f.flush()
-                os.fsync(f.fileno())
+            write(aside, secrets.token_bytes(_KEY_BYTES))
             with contextlib.suppress(FileExistsError):
                 os.link(aside, self._path)
             aside.unlink()
